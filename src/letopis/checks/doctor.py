@@ -1,0 +1,164 @@
+"""`letopis doctor`: looks at every file of ours; with `repair`, mends what can be mended.
+
+Before anything is rewritten its bytes are kept in the quarantine. An archive is never changed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from letopis.checks import mending
+from letopis.errors import LetopisError, OutsideWorkspace, StoreError
+from letopis.lifecycle.close import drain
+from letopis.llm.connect import Models
+from letopis.model import jsonl, summary
+from letopis.model.session import SessionLine
+from letopis.model.transcript import Transcript
+from letopis.store import Store, files
+from letopis.store.notes import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong: where, what, and what `--repair` does; `mend` is None where a person must."""
+
+    where: str
+    what: str
+    remedy: str
+    mend: Callable[[], None] | None = None
+
+
+def examine(store: Store, models: Models) -> list[Finding]:
+    """Everything that is wrong, in the order in which it is best mended."""
+    found: list[Finding] = []
+    for check in (_transcripts, _unfinished, _journals, _index, _links, _memory, _notes, _temporaries):
+        found.extend(check(store, models))
+    return found
+
+
+def repair(findings: list[Finding]) -> list[tuple[Finding, str]]:
+    """Mend what can be mended; each finding with what came of it. One failure stops no other."""
+    out = []
+    for finding in findings:
+        if finding.mend is None:
+            out.append((finding, f"left as it is: {finding.remedy}"))
+            continue
+        try:
+            finding.mend()
+            out.append((finding, "mended"))
+        except (LetopisError, OSError) as error:
+            out.append((finding, f"not mended: {error}"))
+    return out
+
+
+def _transcripts(store: Store, models: Models) -> Iterator[Finding]:
+    """Damaged lines and lost headers, in live and closing files; archives are only reported."""
+    for path in [*store.sessions.open_files(), *sorted(store.workspace.archive.glob("*.jsonl"))]:
+        where = store.workspace.relative(path)
+        transcript = Transcript().feed(files.read(path) or b"")
+        archived = path.parent == store.workspace.archive
+        if transcript.bad:
+            what = f"{len(transcript.bad)} damaged lines, the first is line {transcript.bad[0].number}"
+            if archived:
+                yield Finding(where, what, "the other lines are read; an archive is never changed")
+            else:
+                yield Finding(where, what, "moves them to the quarantine", mending.without_bad_lines(store, path))
+        if transcript.header is None:
+            remedy = "gives the file a header again"
+            mend = None if archived else mending.with_header(store, path)
+            yield Finding(where, "its header line is damaged or missing", remedy, mend)
+        if archived and transcript.archive is None:
+            yield Finding(where, "it lacks the header of an archive", "restore the file from a backup")
+
+
+def _unfinished(store: Store, models: Models) -> Iterator[Finding]:
+    """Sessions that were closed and not archived."""
+    for path in store.sessions.open_files():
+        transcript = Transcript().feed(files.read(path) or b"")
+        if transcript.ended_at is None or transcript.header is None:
+            continue
+
+        def mend(path: Path = path) -> None:
+            store.recover()
+            waiting = [o for o in drain(store, models, lambda step: None, wait=5.0) if hasattr(o, "reason")]
+            if waiting:
+                raise StoreError(waiting[0].reason)
+
+        where = store.workspace.relative(path)
+        yield Finding(where, "the session is closed and not archived yet", "finishes it", mend)
+
+
+def _journals(store: Store, models: Models) -> Iterator[Finding]:
+    for path in (store.workspace.fact_journal, store.workspace.deletions):
+        bad = [line for line in jsonl.lines(files.read(path) or b"") if isinstance(line, jsonl.BadLine)]
+        if bad:
+            what = f"{len(bad)} damaged lines, the first is line {bad[0].number}"
+            where = store.workspace.relative(path)
+            yield Finding(where, what, "moves them to the quarantine", mending.without_bad_lines(store, path))
+
+
+def _index(store: Store, models: Models) -> Iterator[Finding]:
+    """The session index against the archives."""
+    path = store.workspace.session_index
+    where = store.workspace.relative(path)
+    bad = [line for line in jsonl.lines(files.read(path) or b"") if isinstance(line, jsonl.BadLine)]
+    rebuild = mending.rebuilt_index(store)
+    if bad:
+        yield Finding(where, f"{len(bad)} damaged lines", "makes it anew from the archives", rebuild)
+    for archive in store.index.unindexed():
+        yield Finding(where, f"no line for {archive.name}", "adds the line from the archive's header", rebuild)
+    for line in store.index.lines().values():
+        if not _exists(store, line.transcript_path):
+            what = f"the transcript of session {line.session_id} is missing: {line.transcript_path}"
+            yield Finding(where, what, "drops the line; restore the file from a backup to have it back", rebuild)
+
+
+def _links(store: Store, models: Models) -> Iterator[Finding]:
+    """Sessions and their notes must point at each other."""
+    lines = store.index.lines()
+    for line in lines.values():
+        if line.memory_path and not _exists(store, line.memory_path):
+            what = f"the note of session {line.session_id} is missing: {line.memory_path}"
+            yield Finding(store.workspace.relative(store.workspace.session_index), what,
+                          "notes that there is none", _without_note(store, line))  # fmt: skip
+    for path in sorted(store.workspace.memory.glob("*.md")):
+        fields = summary.header_fields((files.read(path) or b"").decode("utf-8", "replace"))
+        target = fields.get("Transcript", "")
+        if target and not _exists(store, target) and fields.get("Session ID") not in store.sessions.closing():
+            what = f"it points at a transcript that is not there: {target}"
+            yield Finding(store.workspace.relative(path), what, "restore the transcript, or delete the note")
+
+
+def _without_note(store: Store, line: SessionLine) -> Callable[[], None]:
+    def mend() -> None:
+        store.index.put(replace(line, memory_path=None, summary_status="pending"))
+
+    return mend
+
+
+def _memory(store: Store, models: Models) -> Iterator[Finding]:
+    view = store.facts.view()
+    if view.problem:
+        remedy = "keeps the bytes in the quarantine and decodes the file anew"
+        yield Finding("memory/MEMORY.md", view.problem, remedy, mending.decoded(store, store.workspace.memory_file))
+
+
+def _notes(store: Store, models: Models) -> Iterator[Finding]:
+    for note in store.notes.searchable(store.settings.vector_memory.max_file_bytes):
+        if isinstance(note, Skipped) and note.name != "memory/MEMORY.md":
+            yield Finding(note.name, note.reason, "mend the file by hand; search leaves it out")
+
+
+def _temporaries(store: Store, models: Models) -> Iterator[Finding]:
+    place = store.workspace
+    for folder in (place.memory, place.live, place.closing, place.archive, place.internal):
+        for path in files.stale_temporaries(folder):
+            what = "a file that a program which has died was writing"
+            yield Finding(place.relative(path), what, "moves it to the quarantine", mending.set_aside(store, path))
+
+
+def _exists(store: Store, relative: str) -> bool:
+    try:
+        return store.workspace.inside(relative).is_file()
+    except OutsideWorkspace:
+        return False

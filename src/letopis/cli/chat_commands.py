@@ -1,0 +1,119 @@
+"""The commands inside a chat: each begins with a slash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from letopis.cli.context import drawn, record_of
+from letopis.cli.memory import fact_record
+from letopis.cli.sessions import line_of
+from letopis.lifecycle.remember import Kept, Known
+from letopis.model.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from letopis.cli.chat import Chat
+
+_SHOWN = 10
+
+
+def run(chat: Chat, line: str) -> bool:
+    """Carry out a command; False ends the chat."""
+    name, _, rest = line.partition(" ")
+    if name in ("/quit", "/exit", "/q"):
+        return False
+    handler = _COMMANDS.get(name)
+    if handler is None:
+        known = " ".join([*_COMMANDS, "/quit"])
+        chat.app.show({"event": "error", "error": f"there is no command {name}; there are: {known}"},
+                      f"There is no command {name}; there are: {known}")  # fmt: skip
+    else:
+        handler[0](chat, rest.strip())
+    return True
+
+
+def _new(chat: Chat, rest: str) -> None:
+    session_id = chat.memory.close(chat.key)
+    if session_id is None:
+        chat.app.show({"event": "empty"}, "Nothing was said yet; this is a new conversation.")
+        return
+    chat.worker.notify()
+    chat.app.show({"event": "closed", "session_id": session_id}, f"Closed {session_id}. A new conversation begins.")
+
+
+def _memory(chat: Chat, rest: str) -> None:
+    view = chat.memory.store.facts.view()
+    text = view.problem or view.document.for_prompt() or "Nothing is remembered yet."
+    chat.app.show({"event": "memory", "facts": [fact_record(f) for f in view.facts], "problem": view.problem}, text)
+
+
+def _remember(chat: Chat, rest: str) -> None:
+    if not rest:
+        chat.app.show({"event": "error", "error": "say what to remember: /remember TEXT"}, "Say what: /remember TEXT")
+        return
+    match chat.memory.remember(rest, key=f"{chat.key}:remember"):
+        case Known(fact):
+            chat.app.show({"event": "known", "fact": fact.id, "text": fact.text}, f"Known already: {fact.text}")
+        case Kept(fact, before, _):
+            instead = f"\nInstead of: {before.text}" if before else ""
+            record = {"event": "remembered", "fact": fact.id, "text": fact.text}
+            chat.app.show(record, f"Remembered: {fact.text}{instead}")
+
+
+def _sessions(chat: Chat, rest: str) -> None:
+    found = chat.memory.sessions()[:_SHOWN]
+    records = [{**line.record(), "state": line.state} for line in found]
+    text = "\n".join(line_of(line) for line in found)
+    chat.app.show({"event": "sessions", "sessions": records}, text or "None yet.")
+
+
+def _history(chat: Chat, rest: str) -> None:
+    live = chat.memory.store.sessions.live(chat.key)
+    if rest:
+        live = chat.memory.history(session_id=rest)[1]
+    messages = live.messages if live else []
+    records = [{"n": m.n, "role": m.role, "timestamp": m.timestamp, "text": m.text} for m in messages]
+    lines = [f"#{m.n} {m.role}: {m.text}" for m in messages]
+    chat.app.show({"event": "history", "messages": records}, "\n".join(lines) or "Nothing was said yet.")
+
+
+def _search(chat: Chat, rest: str) -> None:
+    found = chat.memory.search(rest)
+    lines = ["Nothing holds all these words; the closest:"] if found.relaxed else []
+    lines += [f"{hit.source}  {hit.date}\n  {shorten(one_line(hit.text), 300)}" for hit in found.hits]
+    chat.app.show({"event": "found", **found.record()}, "\n".join(lines) or "Nothing found.")
+
+
+def _context(chat: Chat, rest: str) -> None:
+    prompt = chat.memory.context(chat.key)
+    chat.app.show({"event": "context", **record_of(prompt)}, drawn(prompt))
+
+
+def _file(chat: Chat, rest: str) -> None:
+    path = Path(rest).expanduser()
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = f"{rest!r} cannot be sent: {error}"
+        chat.app.show({"event": "error", "error": problem}, problem)
+        return
+    chat.say(text)
+
+
+def _help(chat: Chat, rest: str) -> None:
+    lines = [f"{name:10} {about}" for name, (_, about) in _COMMANDS.items()]
+    chat.app.show({"event": "help", "commands": list(_COMMANDS)}, "\n".join([*lines, "/quit      end the chat"]))
+
+
+_COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str]] = {
+    "/new": (_new, "close this conversation and begin a new one"),
+    "/memory": (_memory, "show what is remembered"),
+    "/remember": (_remember, "keep a fact: /remember TEXT"),
+    "/sessions": (_sessions, "list the newest conversations"),
+    "/history": (_history, "read this conversation back, or another: /history ID"),
+    "/search": (_search, "find what was kept or said: /search WORDS"),
+    "/context": (_context, "show what the next prompt is made of"),
+    "/file": (_file, "send the text of a file as a message: /file PATH"),
+    "/help": (_help, "this list"),
+}

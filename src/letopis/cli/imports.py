@@ -1,0 +1,59 @@
+"""`letopis import`."""
+
+from pathlib import Path
+
+import click
+
+from letopis.cli.app import App, common
+from letopis.errors import LetopisError
+
+_paths = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+
+
+@click.group("import")
+@common
+def command(app: App) -> None:
+    """Bring in conversations of other programs, as archived sessions with their own times.
+
+    Repeating an import adds nothing; a source that has grown adds what is new.
+    """
+
+
+@command.command()
+@_paths
+@common
+def openai(app: App, paths: tuple[Path, ...]) -> None:
+    """JSONL or JSON of chat messages."""
+    _bring_in(app, "openai", paths)
+
+
+@command.command()
+@_paths
+@common
+def nanobot(app: App, paths: tuple[Path, ...]) -> None:
+    """Session files whose first line is a metadata object, or folders of them."""
+    _bring_in(app, "nanobot", paths)
+
+
+def _bring_in(app: App, kind: str, paths: tuple[Path, ...]) -> None:
+    from letopis.lifecycle.importing import files_of, import_file
+
+    memory = app.memory()
+    failed, added = [], 0
+    for path in paths:
+        try:
+            for file in files_of(kind, path):
+                for outcome in import_file(memory.store, kind, file):
+                    added += outcome.added
+                    session = outcome.line.session_id if outcome.line else None
+                    made = f"{outcome.added} messages → session {session}" if session else "nothing new"
+                    lines = [f"{outcome.source}: {made} ({outcome.known} known)"]
+                    lines += [f"  {problem}" for problem in outcome.problems]
+                    counts = {"added": outcome.added, "known": outcome.known, "problems": list(outcome.problems)}
+                    record = {"event": "imported", "source": outcome.source, "session_id": session}
+                    app.show({**record, **counts}, "\n".join(lines))
+        except LetopisError as error:
+            failed.append(str(error))
+            app.show({"event": "failed", "source": str(path), "error": str(error)}, f"{path}: {error}")
+    if failed:
+        raise click.exceptions.Exit(1)

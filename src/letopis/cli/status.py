@@ -1,0 +1,49 @@
+"""`letopis status`."""
+
+from collections import Counter
+
+import click
+
+from letopis.cli.app import App, common
+
+
+@click.command("status")
+@common
+def command(app: App) -> None:
+    """What is in the workspace, what waits, and the tokens that each model has used."""
+    memory = app.memory()
+    store = memory.store
+    sessions = store.sessions.all()
+    states = Counter(line.state for line in sessions)
+    view = store.facts.view()
+    usage = [
+        {"model": model, "purpose": purpose, "calls": u.calls, "prompt_tokens": u.prompt_tokens,
+         "completion_tokens": u.completion_tokens}
+        for (model, purpose), u in store.usage.totals().items()
+    ]  # fmt: skip
+    record = {
+        "status": "ok",
+        "workspace": str(store.workspace.root),
+        "model": store.settings.model.name or None,
+        "background_model": store.settings.model.background or store.settings.model.name or None,
+        "facts": len(view.facts),
+        "memory_problem": view.problem,
+        "sessions": {name: states[name] for name in ("live", "closing", "archived")},
+        "messages": sum(line.message_count for line in sessions),
+        "queue": store.sessions.closing(),
+        "usage": usage,
+    }
+    model = record["model"] or "none configured: facts, search and transcripts work without one"
+    lines = [
+        f"workspace  {record['workspace']}",
+        f"model      {model}",
+        f"facts      {view.problem or len(view.facts)}",
+        f"sessions   {states['live']} live, {states['closing']} closing, {states['archived']} archived; "
+        f"{record['messages']} messages",
+    ]
+    lines += [
+        f"tokens     {row['model']}, {row['purpose']}: {row['calls']} calls, {row['prompt_tokens']} in, "
+        f"{row['completion_tokens']} out"
+        for row in usage
+    ]
+    app.show(record, "\n".join(lines))

@@ -1,0 +1,137 @@
+"""Closing a session: at once for the caller, the rest by whoever drains the queue."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from letopis.errors import Busy, LetopisError, ModelError, SessionNotFound
+from letopis.lifecycle.consolidate import consolidate_quietly
+from letopis.lifecycle.shared import is_shared
+from letopis.lifecycle.summarise import slug_of, summarise
+from letopis.llm.connect import Models
+from letopis.model import summary as notes
+from letopis.model.payloads import Summary
+from letopis.model.session import SessionLine
+from letopis.model.transcript import Plan, Transcript
+from letopis.store import Store
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """A session that was archived, and what went wrong on the way without stopping it."""
+
+    line: SessionLine
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A session that stays in the queue, and why."""
+
+    session_id: str
+    reason: str
+
+
+def close(store: Store, key: str) -> str | None:
+    """End the live session of a key; returns its id, or None where nothing was said."""
+    return store.transcripts.begin_close(key)
+
+
+def close_idle(store: Store) -> list[str]:
+    """End every live session that has been silent for `session.idle_close` minutes."""
+    minutes = store.settings.session.idle_close
+    closed: list[str] = []
+    if minutes <= 0:
+        return closed
+    for line in store.sessions.all():
+        if line.state == "live" and _idle_since(line.updated_at, store.clock.now(), minutes):
+            session_id = store.transcripts.begin_close(line.key, line.session_id)
+            closed += [session_id] if session_id else []
+    return closed
+
+
+def close_if_idle(store: Store, key: str) -> str | None:
+    """The same for one key, before a message is added to it."""
+    minutes = store.settings.session.idle_close
+    if minutes <= 0:
+        return None
+    live = store.sessions.live(key)
+    if live is None or not _idle_since(live.updated_at, store.clock.now(), minutes):
+        return None
+    return store.transcripts.begin_close(key, live.session_id)
+
+
+def _idle_since(updated_at: str, now: datetime, minutes: float) -> bool:
+    try:
+        return now - datetime.fromisoformat(updated_at) >= timedelta(minutes=minutes)
+    except (ValueError, TypeError):
+        return False
+
+
+def archive(store: Store, models: Models, session_id: str, report: Report, wait: float = 0.0) -> Archived:
+    """Finish one closed session: facts, note, archive, index line. Repeats write nothing twice.
+
+    Raises Busy where a turn still runs in it or another process archives it.
+    """
+    problems: list[str] = []
+    with store.session_lock(session_id, wait):
+        transcript = store.closing.read(session_id)
+        if transcript is None:
+            return Archived(store.sessions.get(session_id), ())
+        if transcript.plan is None:
+            store.closing.put_plan(transcript, _plan(store, models, transcript, report, problems))
+        if models.background is not None and not is_shared(store, transcript):
+            report("taking facts")
+            error = consolidate_quietly(store, models.background, transcript)
+            problems += [f"facts were not taken: {error}"] if error else []
+        report("archiving")
+        return Archived(store.closing.finish(session_id), tuple(problems))
+
+
+def _plan(store: Store, models: Models, transcript: Transcript, report: Report, problems: list[str]) -> Plan:
+    settings = store.settings.session_memory
+    asked = sum(1 for m in transcript.messages if m.spoken and m.role == "user")
+    made: Summary | None = None
+    if not settings.enabled:
+        status = "disabled"
+    elif asked < settings.min_user_messages:
+        status = "skipped"
+    else:
+        made = _summary(store, models, transcript, report, problems)
+        status = "done" if made else "raw"
+    plan = store.closing.propose(transcript, slug_of(made, transcript.messages), status)
+    if plan.memory_path is None:
+        return plan
+    header = store.closing.header_for(transcript, plan)
+    messages = transcript.messages
+    return replace(plan, note=notes.render(header, made, messages) if made else notes.render_raw(header, messages))
+
+
+def _summary(
+    store: Store, models: Models, transcript: Transcript, report: Report, problems: list[str]
+) -> Summary | None:
+    if models.background is None:
+        return None
+    report("summarising")
+    try:
+        return summarise(store, models.background, transcript.messages)
+    except ModelError as error:
+        problems.append(f"no summary: {error}")
+        return None
+
+
+def drain(store: Store, models: Models, report: Report, wait: float = 0.0) -> list[Archived | Waiting]:
+    """Finish every closed session; one that cannot be finished now never stops the others."""
+    out: list[Archived | Waiting] = []
+    for session_id in store.sessions.closing():
+        try:
+            out.append(archive(store, models, session_id, report, wait))
+        except Busy as error:
+            out.append(Waiting(session_id, str(error)))
+        except SessionNotFound:
+            continue
+        except LetopisError as error:
+            out.append(Waiting(session_id, str(error)))
+    return out

@@ -1,0 +1,115 @@
+"""Facts that a person tells in so many words: kept at once, with or without a model."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from letopis.errors import FactRefused, NoSingleMatch
+from letopis.model import facts, guards
+from letopis.model.facts import Document, Fact
+from letopis.model.journal import Event
+from letopis.model.payloads import Operation
+from letopis.model.text import content_stems
+from letopis.model.update import Decider, Evidence, find, matching
+from letopis.store import Store
+from letopis.store.facts import new_event_id
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A fact was added, or took the place of another (`before`)."""
+
+    fact: Fact
+    before: Fact | None
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The fact was there already."""
+
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A fact was removed; `event` takes it back."""
+
+    fact: Fact
+    event: str
+
+
+def remember(store: Store, text: str, key: str, section: str = "") -> Kept | Known:
+    """Keep a fact told outside a conversation: the words are stored under `key` and cited.
+
+    Raises FactRefused for what cannot be a fact; then nothing was stored.
+    """
+    reason = guards.form(facts.clean(text))
+    if reason:
+        raise FactRefused(f"{text[:80]!r} was not kept: {reason}")
+    stored = store.transcripts.append(key, {"role": "user", "content": text})
+    return keep(store, text, stored.session_id, stored.n, section)
+
+
+def keep(store: Store, text: str, session_id: str, n: int, section: str = "") -> Kept | Known:
+    """Keep a fact that message `session_id#n` of a person tells. Raises FactRefused."""
+    message = next((m for m in store.sessions.transcript(session_id).messages if m.n == n), None)
+    evidence = Evidence(session_id, {n: message} if message else {})
+    operation = Operation(op="add", text=text, section=section, source=[n], reason="told by a person")
+    known: list[Fact] = []
+
+    def decide(document: Document) -> Sequence[Event]:
+        today = store.clock.now().date().isoformat()
+        decided = Decider(document, evidence, today, new_event_id, trusted=True).take([operation])
+        if decided.refused:
+            raise FactRefused(f"{text[:80]!r} was not kept: {decided.refused[0].rpartition(': ')[2]}")
+        known.extend(decided.known)
+        return decided.events
+
+    batch = store.facts.change("person", decide, session_id)
+    if not batch.events:
+        return Known(known[0])
+    event = batch.events[0]
+    assert event.after is not None
+    return Kept(event.after, event.before, event.id)
+
+
+def forget(store: Store, words: str, why: str = "asked to forget", session_id: str | None = None) -> Removed:
+    """Remove the one fact that the words mean, by id, by its text or by what it holds.
+
+    Raises NoSingleMatch, with the candidates, where they fit none or several.
+    """
+
+    def decide(document: Document) -> Sequence[Event]:
+        fact = single(words, document.facts)
+        return [Event(new_event_id(), "removed", fact, None, why)]
+
+    return _removed(store, decide, session_id)
+
+
+def _removed(store: Store, decide: Callable[[Document], Sequence[Event]], session_id: str | None) -> Removed:
+    event = store.facts.change("person", decide, session_id).events[0]
+    assert event.before is not None
+    return Removed(event.before, event.id)
+
+
+def single(words: str, known: Sequence[Fact]) -> Fact:
+    """The one fact that the words mean. Raises NoSingleMatch."""
+    exact = find(words, known)
+    if isinstance(exact, Fact):
+        return exact
+    close = matching(words, known)
+    whole = [f for f in close if facts.comparable(words) in facts.comparable(f.text)]
+    for found in (whole, close):
+        if len(found) == 1 and (found is whole or _nearly(words, found[0])):
+            return found[0]
+    candidates = [f"{f.id} {f.text}" for f in close[:10]]
+    raise NoSingleMatch(
+        f"no single fact is meant by {words[:80]!r}; nothing was removed"
+        + (". Close ones: " + "; ".join(candidates) if candidates else ""),
+        candidates,
+    )
+
+
+def _nearly(words: str, fact: Fact) -> bool:
+    """Whether all that the person said stands in the fact."""
+    return set(content_stems(words)) <= set(content_stems(fact.text))

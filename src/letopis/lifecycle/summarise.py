@@ -1,0 +1,68 @@
+"""The summary of a closed session by a model, checked before it is believed."""
+
+from collections.abc import Sequence
+
+from letopis.errors import AnswerUnusable
+from letopis.lifecycle import material
+from letopis.llm import ChatModel
+from letopis.llm.structured import Answer, ask, form_of
+from letopis.model import guards, names
+from letopis.model.messages import Message
+from letopis.model.payloads import Summary
+from letopis.model.summary import is_russian
+from letopis.model.text import is_cyrillic, words
+from letopis.store import Store
+
+FORM = form_of("save_summary", "Keep the summary of the conversation.", Summary)
+
+
+def summarise(store: Store, model: ChatModel, messages: Sequence[Message]) -> Summary:
+    """The summary of these messages. Raises ModelError where no usable one was given."""
+    spoken = [m for m in messages if m.spoken and m.text.strip()]
+    shown = material.newest_within(spoken, store.settings.context_window_tokens // 2)
+    left_out = len(spoken) - len(shown)
+    note = f"\n\nThe first {left_out} messages did not fit and are not shown." if left_out else ""
+    request = [
+        {"role": "system", "content": material.prompt("summary")},
+        {"role": "user", "content": material.fenced(shown) + note},
+    ]
+
+    def check(summary: Summary) -> list[str]:
+        return problems(summary, spoken)
+
+    answer: Answer[Summary] = ask(
+        model, request, FORM, check, lambda reply: material.note_usage(store, "summary", model.name, reply)
+    )
+    if answer.problems:
+        raise AnswerUnusable(f"the summary was refused: {'; '.join(answer.problems)}")
+    return answer.payload
+
+
+def problems(summary: Summary, messages: Sequence[Message]) -> list[str]:
+    """Why a summary cannot be believed; empty where it can."""
+    said = "\n".join(m.text for m in messages)
+    parts = [summary.title, summary.summary, *summary.decisions, *summary.next_steps]
+    text = "\n".join(parts)
+    found = []
+    if guards.is_error_text(summary.summary) or guards.is_error_text(summary.title):
+        found.append("it is the text of an error")
+    if not words(summary.summary) or not words(summary.title):
+        found.append("the summary and the title must say something")
+    figure = guards.unsupported_figure(text, said + "\n" + "\n".join(m.timestamp[:10] for m in messages))
+    if figure:
+        found.append(f"{figure!r} does not stand in the conversation")
+    if is_cyrillic(text) is not None and is_cyrillic(text) != is_russian(messages):
+        found.append("it must be in the language in which the user writes")
+    return found
+
+
+def slug_of(summary: Summary | None, messages: Sequence[Message]) -> str:
+    """A name for the session: the model's if it is one, else the title, else the first words said."""
+    first = next((m.text for m in messages if m.spoken and m.role == "user" and words(m.text)), "")
+    proposals = [summary.slug, summary.title] if summary else []
+    for text in (*proposals, " ".join(first.split()[:6])):
+        usable = text and len(text) <= 100 and not any(c in text for c in "/\\.:") and not guards.is_error_text(text)
+        made = names.slug(text, "") if usable else ""
+        if made:
+            return made
+    return names.slug(" ".join(words(first)[:6]))

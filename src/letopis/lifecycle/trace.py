@@ -1,0 +1,75 @@
+"""From a fact to where it comes from: its messages, and every change of it."""
+
+from dataclasses import asdict, dataclass
+
+from letopis.errors import FactRefused, SessionNotFound
+from letopis.model.facts import Fact
+from letopis.model.journal import Batch, Event
+from letopis.model.update import find
+from letopis.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A message that a fact rests on."""
+
+    source: str
+    role: str
+    timestamp: str
+    text: str
+
+    def record(self) -> dict[str, str]:
+        """The source as JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A fact, whether it is still remembered, its changes, and its messages."""
+
+    fact: Fact
+    current: bool
+    events: tuple[tuple[Batch, Event], ...]
+    sources: tuple[Source, ...]
+    missing: tuple[str, ...]
+
+
+def trace(store: Store, reference: str) -> Trace:
+    """The trace of a fact, by id or text; one that is gone is found in the journal. Raises FactRefused."""
+    fact = find(reference, store.facts.view().facts)
+    current = isinstance(fact, Fact)
+    every = [(batch, event) for batch in store.facts.batches() for event in batch.events]
+    if isinstance(fact, str):
+        gone = {e.fact_id: e.before for _, e in every if e.before is not None}
+        past = find(reference, [f for f in gone.values() if f is not None])
+        if isinstance(past, str):
+            raise FactRefused(fact)
+        fact = past
+    events = tuple((b, e) for b, e in every if e.fact_id == fact.id)
+    named = [s for f in (fact, *(e.after for _, e in events if e.after)) for s in f.sources]
+    sources, missing = _messages(store, list(dict.fromkeys(named)))
+    return Trace(fact, current, events, tuple(sources), tuple(missing))
+
+
+def _messages(store: Store, named: list[str]) -> tuple[list[Source], list[str]]:
+    found: list[Source] = []
+    missing: list[str] = []
+    for source in named:
+        session_id, _, n = source.partition("#")
+        try:
+            messages = store.sessions.transcript(session_id).messages
+        except SessionNotFound:
+            missing.append(source)
+            continue
+        message = next((m for m in messages if str(m.n) == n), None)
+        if message is None:
+            missing.append(source)
+        else:
+            found.append(Source(source, message.role, message.timestamp, message.text))
+    return found, missing
+
+
+def resting_on(store: Store, session_id: str) -> list[Fact]:
+    """The facts that a session is a source of."""
+    prefix = f"{session_id}#"
+    return [f for f in store.facts.view().facts if any(s.startswith(prefix) for s in f.sources)]

@@ -1,0 +1,54 @@
+"""The background worker: closes what is idle, archives what is closed, one at a time.
+
+It delays nobody: a reply never waits for it. It can be stopped at any moment, and whoever
+drains the queue next goes on.
+"""
+
+import threading
+from collections.abc import Callable
+
+from letopis.errors import LetopisError
+from letopis.lifecycle.close import Archived, Waiting, close_idle, drain
+from letopis.llm.connect import Models
+from letopis.store import Store
+
+PAUSE = 2.0
+
+
+class Worker:
+    """A thread that drains the queue of one workspace."""
+
+    def __init__(self, store: Store, models: Models, done: Callable[[Archived | Waiting | LetopisError], None]) -> None:
+        self._store, self._models, self._done = store, models, done
+        self._wake, self._stop = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="letopis-worker", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def notify(self) -> None:
+        """There is something to do now."""
+        self._wake.set()
+
+    def stop(self, timeout: float = 5.0) -> bool:
+        """Ask the thread to stop; whether it did. What it leaves undone stays queued."""
+        self._stop.set()
+        self._wake.set()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.once()
+            self._wake.wait(PAUSE)
+            self._wake.clear()
+
+    def once(self) -> None:
+        """One round: what is idle is closed, what is closed is archived."""
+        try:
+            close_idle(self._store)
+            for outcome in drain(self._store, self._models, lambda step: None):
+                self._done(outcome)
+        except LetopisError as error:
+            self._done(error)

@@ -1,0 +1,32 @@
+"""Chooses the models that the settings name; nothing heavy is imported before a first call."""
+
+from dataclasses import dataclass
+
+from letopis.errors import NotConfigured
+from letopis.llm.openai_client import OpenAIModel
+from letopis.llm.port import ChatModel
+from letopis.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The model that answers, and the one for housekeeping. Both are None without a model."""
+
+    chat: ChatModel | None
+    background: ChatModel | None
+
+    def required(self) -> ChatModel:
+        """The model that answers. Raises NotConfigured."""
+        if self.chat is None:
+            raise NotConfigured("no model is configured; set model.name (see `letopis config`)")
+        return self.chat
+
+
+def connect(settings: Settings) -> Models:
+    """The models of these settings."""
+    if not settings.model.name:
+        return Models(None, None)
+    chat = OpenAIModel(settings.model, settings.model.name)
+    if settings.model.background in ("", settings.model.name):
+        return Models(chat, chat)
+    return Models(chat, OpenAIModel(settings.model, settings.model.background))

@@ -1,0 +1,151 @@
+"""The library: `open_memory` and the handful of methods that everything else is made of."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from letopis import context, index, settings, tools
+from letopis import turn as turns
+from letopis.lifecycle import close as closing
+from letopis.lifecycle import remember as remembering
+from letopis.lifecycle.shared import is_shared_key
+from letopis.llm import connect
+from letopis.llm.connect import Models
+from letopis.model.facts import Fact
+from letopis.model.search import Found, Query
+from letopis.model.session import SessionLine
+from letopis.model.transcript import Transcript
+from letopis.settings import Clock, Loaded, SystemClock
+from letopis.store import Store, open_store
+from letopis.store.transcripts import Appended
+from letopis.tools.session_history import meant
+from letopis.tools.session_list import listed
+from letopis.turn import Done, Event, Failed
+
+DEFAULT_KEY = "cli:local"
+
+
+class Memory:
+    """The memory of one workspace. Safe to use from several threads and processes."""
+
+    def __init__(self, store: Store, models: Models, loaded: Loaded) -> None:
+        self.store, self.models, self.loaded = store, models, loaded
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()
+
+    def append(
+        self,
+        key: str,
+        message: Mapping[str, Any],
+        *,
+        session_id: str | None = None,
+        persona: str = "default",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Appended:
+        """Keep a message (OpenAI chat form) of a conversation; it is on disk when this returns."""
+        return self.store.transcripts.append(key, message, session_id=session_id, persona=persona, metadata=metadata)
+
+    def turn(
+        self,
+        key: str,
+        message: str | Mapping[str, Any],
+        *,
+        persona: str = "default",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Done | Failed:
+        """Answer a message, with the memory, and keep both; the last event of `stream`."""
+        last: Event | None = None
+        for event in self.stream(key, message, persona=persona, metadata=metadata):
+            last = event
+        assert isinstance(last, Done | Failed)
+        return last
+
+    def stream(
+        self,
+        key: str,
+        message: str | Mapping[str, Any],
+        *,
+        persona: str = "default",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Iterator[Event]:
+        """The same, event by event."""
+        return turns.stream(self.store, self.models, key, message, persona, metadata)
+
+    def context(self, key: str, *, persona: str = "default") -> context.Prompt:
+        """The prompt that the next reply under this key would get."""
+        live = self.store.sessions.live(key)
+        persona = live.header.persona if live and live.header else persona
+        specs = [tool.spec() for tool in tools.available(self.store).values()]
+        return context.assemble(self.store, live, specs, is_shared_key(self.store, key), persona)
+
+    def close(self, key: str) -> str | None:
+        """End the live session of a key, at once; returns its id, or None where nothing was said.
+
+        What is left (facts, summary, archive) is done by `drain`.
+        """
+        return closing.close(self.store, key)
+
+    def drain(self, report: closing.Report = lambda step: None) -> list[closing.Archived | closing.Waiting]:
+        """Finish every closed session that waits."""
+        return closing.drain(self.store, self.models, report)
+
+    def remember(
+        self, text: str, *, key: str = "cli:remember", section: str = ""
+    ) -> remembering.Kept | remembering.Known:
+        """Keep a fact that a person tells. Raises FactRefused."""
+        return remembering.remember(self.store, text, key, section)
+
+    def forget(self, words: str) -> remembering.Removed:
+        """Remove the one fact that the words mean. Raises NoSingleMatch with the candidates."""
+        return remembering.forget(self.store, words)
+
+    def facts(self) -> tuple[Fact, ...]:
+        """The curated facts as they are now, a person's edits included."""
+        return self.store.facts.view().facts
+
+    def search(self, text: str, *, scope: str = "all", k: int = 10, **filters: str | None) -> Found:
+        """Find what was kept or said. Filters: key, session_id, since, until, within."""
+        return index.search(self.store, Query(text, scope, k, **filters))
+
+    def sessions(self, **filters: str | None) -> Sequence[SessionLine]:
+        """The sessions there are, newest first. Filters as `session_list` has them."""
+        return listed(self.store, filters)
+
+    def history(self, *, session_id: str | None = None, key: str | None = None) -> tuple[SessionLine, Transcript]:
+        """A session and its transcript, by id or the newest under a key. Raises SessionNotFound."""
+        line = meant(self.store, session_id, key, None)
+        return line, self.store.sessions.transcript(line.session_id)
+
+    def flush(self) -> None:
+        """Wait until everything accepted is on disk (matters with durability "batch")."""
+        self.store.flush()
+
+
+def open_memory(
+    folder: str | Path,
+    *,
+    models: Models | None = None,
+    clock: Clock | None = None,
+    environ: Mapping[str, str] | None = None,
+    **flags: Any,
+) -> Memory:
+    """Open the workspace in a folder; what a crash left undone is finished first.
+
+    Further settings by their name with `__` for the dot: `session_memory__enabled=False`.
+    Raises WorkspaceError and SettingsError.
+    """
+    path = Path(folder)
+    named = {name.replace("__", "."): value for name, value in flags.items()}
+    loaded = settings.load(path, os.environ if environ is None else environ, named)
+    made = clock or SystemClock(loaded.settings.timezone)
+    store = open_store(path, loaded.settings, made)
+    store.recover()
+    return Memory(store, models or connect(loaded.settings), loaded)
+
+
+__all__ = ["DEFAULT_KEY", "Memory", "open_memory"]

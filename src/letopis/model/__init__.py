@@ -1,0 +1,1 @@
+"""Pure decisions and values: no path, clock, connection or environment is seen here."""

@@ -1,0 +1,105 @@
+"""What a model may send: the schemas of structured answers, each validated before it is used.
+
+A wrong item of a list is dropped and named, and the others count; nothing is guessed.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+
+def _numbers(value: object) -> object:
+    """Message numbers come as 12, "12", "#12" or "id#12", alone or in a list."""
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    return [item.rpartition("#")[2].strip() if isinstance(item, str) else item for item in items]
+
+
+def _text(value: object) -> object:
+    return "" if value is None else value
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Numbers = Annotated[list[int], BeforeValidator(_numbers)]
+
+
+class Operation(BaseModel):
+    """One change of the facts."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    op: Literal["add", "replace", "remove"] = Field(
+        description="add a new fact, replace one that changed, remove one that is no longer true"
+    )
+    text: Text = Field("", description="the fact, one short sentence in the language it was said in")
+    fact: Text = Field("", description="for replace and remove: the id or the exact old text")
+    section: Text = Field("", description="heading to put it under, in the same language")
+    source: Numbers = Field(default=[], description="numbers of the messages that say so")
+    reason: Text = Field("", description="why this change")
+
+
+class SaveMemory(BaseModel):
+    """Changes of the long-term memory. An empty list means that nothing is worth keeping."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    operations: list[Operation] = Field(default=[], description="the changes, in order")
+    memory_update: Text = Field("", description="instead of operations: the whole new MEMORY.md")
+
+
+class Summary(BaseModel):
+    """The summary of a closed conversation, in the language of the conversation."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    title: str = Field(min_length=1, description="a title of at most eight words")
+    slug: Text = Field("", description="two to five words for a file name, joined by dashes")
+    summary: str = Field(min_length=1, description="what it was about and how it ended, 2 to 6 sentences")
+    decisions: list[str] = Field(default=[], description="what was decided")
+    next_steps: list[str] = Field(default=[], description="what is still to be done, and by whom")
+    topics: list[str] = Field(default=[], description="topics, files, names that came up")
+    key_messages: Numbers = Field(default=[], description="numbers of the few most important messages")
+
+
+def parse_save_memory(payload: Mapping[str, Any]) -> tuple[SaveMemory, list[str]]:
+    """The changes that have the right form, and what was wrong with the others."""
+    items = payload.get("operations")
+    problems: list[str] = []
+    good: list[Operation] = []
+    if items is not None and not isinstance(items, list):
+        problems.append(f"operations must be a list, not {type(items).__name__}")
+        items = []
+    for at, item in enumerate(items or []):
+        try:
+            good.append(Operation.model_validate(item))
+        except ValidationError as error:
+            problems.append(f"operation {at + 1}: {explain(error)}")
+    update = payload.get("memory_update")
+    if update is not None and not isinstance(update, str):
+        problems.append(f"memory_update must be a text, not {type(update).__name__}")
+        update = ""
+    return SaveMemory(operations=good, memory_update=update or ""), problems
+
+
+def explain(error: ValidationError) -> str:
+    """A validation error in one line that a model can act on."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in item['loc']) or 'value'}: {item['msg']}" for item in error.errors()[:5]
+    )
+
+
+def schema_of(payload: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a payload, without the references that some servers cannot follow."""
+    schema = payload.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    inlined: dict[str, Any] = _inline(schema, definitions)
+    return inlined
+
+
+def _inline(node: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(node, Mapping):
+        if "$ref" in node:
+            return _inline(definitions[node["$ref"].rpartition("/")[2]], definitions)
+        skipped = ("title",) if isinstance(node.get("title"), str) else ()
+        return {k: _inline(v, definitions) for k, v in node.items() if k not in skipped}
+    return [_inline(item, definitions) for item in node] if isinstance(node, list) else node

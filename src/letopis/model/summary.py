@@ -1,0 +1,117 @@
+"""Notes on closed sessions: the summary, and the raw note where no model could make one.
+
+The header lines tie a note to its session; links resolve both ways.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from letopis.model import secrets
+from letopis.model.messages import Message
+from letopis.model.payloads import Summary
+from letopis.model.text import is_cyrillic, one_line, printable, shorten
+from letopis.model.turns import last_spoken
+
+RAW_MESSAGES = 20
+_QUOTE_CHARACTERS = 600
+_HEADER = re.compile(r"^\s*[-*]?\s*\**(Session ID|Session Key|Ended At|Transcript|Session Index)\**:\s*(.*?)\s*$")
+_ENGLISH = {
+    "summary": "Summary", "decisions": "Decisions", "next_steps": "Next steps", "topics": "Topics and files",
+    "key_messages": "Key messages", "raw": "Last messages", "title": "Conversation",
+    "raw_note": "No model made a summary; these are the last messages as they were said.",
+    "user": "User", "assistant": "Assistant",
+}  # fmt: skip
+_RUSSIAN = {
+    "summary": "Итог", "decisions": "Решения", "next_steps": "Дальнейшие шаги", "topics": "Темы и файлы",
+    "key_messages": "Ключевые сообщения", "raw": "Последние сообщения", "title": "Разговор",
+    "raw_note": "Модель не сделала итога; это последние сообщения, как они были сказаны.",
+    "user": "Пользователь", "assistant": "Ассистент",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class NoteHeader:
+    """What ties a note to its session. Paths are relative to the workspace."""
+
+    session_id: str
+    key: str
+    ended_at: str
+    transcript_path: str
+    index_path: str
+
+    def lines(self) -> list[str]:
+        """The header lines; links are relative to the folder of the notes."""
+        key = one_line(self.key)
+        return [
+            f"- Session ID: {self.session_id}",
+            f"- Session Key: {printable(key)}",
+            f"- Ended At: {self.ended_at}",
+            f"- Transcript: [{self.transcript_path}](../{self.transcript_path})",
+            f"- Session Index: [{self.index_path}](../{self.index_path})",
+        ]
+
+
+def is_russian(messages: Sequence[Message]) -> bool:
+    """Whether the people of a conversation write in Cyrillic."""
+    said = "\n".join(m.text[:2000] for m in messages if m.spoken and m.role == "user")
+    return bool(is_cyrillic(said or "\n".join(m.text[:2000] for m in messages if m.spoken)))
+
+
+def render(header: NoteHeader, summary: Summary, messages: Sequence[Message]) -> str:
+    """The summary note; key messages are quoted from the transcript itself."""
+    words = _RUSSIAN if is_russian(messages) else _ENGLISH
+    by_number = {m.n: m for m in messages if m.spoken}
+    quoted = [by_number[n] for n in dict.fromkeys(summary.key_messages) if n in by_number]
+    blocks = [_title(summary.title, words["title"]), *header.lines(), "", f"## {words['summary']}", ""]
+    blocks += [_paragraph(summary.summary), ""]
+    for name in ("decisions", "next_steps", "topics"):
+        items = [shorten(one_line(item), 500) for item in getattr(summary, name) if one_line(item)]
+        if items:
+            blocks += [f"## {words[name]}", "", *(f"- {item}" for item in items), ""]
+    if quoted:
+        blocks += [f"## {words['key_messages']}", "", *_quotes(quoted, words), ""]
+    return _finish(blocks, words)
+
+
+def render_raw(header: NoteHeader, messages: Sequence[Message]) -> str:
+    """The raw note: the last messages that were said."""
+    words = _RUSSIAN if is_russian(messages) else _ENGLISH
+    last = last_spoken(messages, RAW_MESSAGES)
+    first = next((m for m in messages if m.spoken and m.role == "user" and m.text.strip()), None)
+    title = shorten(one_line(first.text), 60) if first else ""
+    blocks = [_title(title, words["title"]), *header.lines(), "", f"_{words['raw_note']}_", ""]
+    return _finish([*blocks, f"## {words['raw']}", "", *_quotes(last, words), ""], words)
+
+
+def _title(title: str, fallback: str) -> str:
+    return f"# {one_line(title).lstrip('# ') or fallback}\n"
+
+
+def _paragraph(text: str) -> str:
+    """Model text that cannot pass for a heading or a header line of ours."""
+    return "\n".join(re.sub(r"^\s*(?:#+|[-*]\s+(?=\**Session ))\s*", "", line) for line in text.strip().splitlines())
+
+
+def _quotes(messages: Sequence[Message], words: dict[str, str]) -> list[str]:
+    return [
+        f"- **{words.get(m.role, m.role)}** (#{m.n}): {shorten(one_line(m.text), _QUOTE_CHARACTERS)}" for m in messages
+    ]
+
+
+def _finish(blocks: list[str], words: dict[str, str]) -> str:
+    text = printable("\n".join(blocks)).rstrip("\n") + "\n"
+    return secrets.redact(text, words is _RUSSIAN)
+
+
+def header_fields(text: str) -> dict[str, str]:
+    """The header lines of a note, by name; empty for a note that is no session's."""
+    out: dict[str, str] = {}
+    for line in text.split("\n")[:40]:
+        if line.startswith("## "):
+            break
+        match = _HEADER.match(line.rstrip("\r"))
+        if match:
+            link = re.fullmatch(r"\[(.*)\]\(.*\)", match[2])
+            out.setdefault(match[1], link[1] if link else match[2])
+    return out

@@ -1,0 +1,114 @@
+"""Text as people mean it: one normaliser for Russian and English, words, stems, cuts.
+
+Index and query, comparison of facts and support checks all use these same functions.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+import Stemmer
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*", re.UNICODE)
+_CYRILLIC = re.compile(r"[Ѐ-ӿ]")
+_LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
+_RUSSIAN = Stemmer.Stemmer("russian")
+_ENGLISH = Stemmer.Stemmer("english")
+_CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+
+# Words that carry no meaning of their own. Negations are not among them: "likes tea"
+# and "does not like tea" must never be taken for the same.
+STOP_WORDS = frozenset(
+    """a an the of to in on at by for with from into about as is are was were be been being am i me my
+    we us our you your he she it its they them their this that these those and or but if then so do does
+    did has have had will would can could should may might what which who whom whose when where why how
+    there here just also than too very any some
+    и в во на по с со к ко о об от до за из у для при над под про без через а но или же ли бы то что чтобы
+    как так это этот эта эти этого этой этому этих тот та те того той я ты он она оно мы вы они мне меня мой
+    моя мое мои моего моей тебя тебе твой твоя его ее их им нас нам наш наша вас вам ваш ваша себя был была
+    было были быть есть буду будет будем когда где кто чем чего который которая которые какой какая какие
+    какое уже еще ещё только вот там тут здесь если""".replace("ё", "е").split()
+)
+
+
+def normalise(text: str) -> str:
+    """The text in the form in which it is compared: NFKC, case folded, ё as е."""
+    return unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, normalised, in order."""
+    return _WORD.findall(normalise(text))
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """The stem of one normalised word, by its script."""
+    if _CYRILLIC.search(word):
+        return str(_RUSSIAN.stemWord(word))
+    return str(_ENGLISH.stemWord(word))
+
+
+def stems(text: str) -> list[str]:
+    """The stems of all words of a text, in order."""
+    return [stem(word) for word in words(text)]
+
+
+def content_stems(text: str) -> list[str]:
+    """The stems that carry meaning: stop words left out, negations kept."""
+    return [stem(word) for word in words(text) if word not in STOP_WORDS]
+
+
+def is_cyrillic(text: str) -> bool | None:
+    """Whether most letters are Cyrillic; None where there are too few letters to tell."""
+    bare = _CODE.sub(" ", text)
+    cyrillic, latin = len(_CYRILLIC.findall(bare)), len(_LATIN.findall(bare))
+    return None if cyrillic + latin < 3 else cyrillic > latin
+
+
+def one_line(text: str) -> str:
+    """The text on one line: every run of white space and control characters is one space."""
+    visible = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+    return re.sub(r"\s+", " ", visible).strip()
+
+
+def printable(text: str) -> str:
+    """The text with what UTF-8 cannot hold (lone surrogates) replaced by U+FFFD."""
+    return text.encode("utf-8", "replace").decode() if not text.isascii() and _has_surrogate(text) else text
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def shorten(text: str, limit: int, mark: str = "…") -> str:
+    """The text, or its beginning and the mark, at most `limit` characters, no grapheme split."""
+    if len(text) <= limit:
+        return text
+    end = max(0, limit - len(mark))
+    while end > 0 and _joins(text[end - 1], text[end]):
+        end -= 1
+    return text[:end].rstrip() + mark
+
+
+def _joins(left: str, right: str) -> bool:
+    """Whether a cut between these two characters would break one visible character."""
+    return (
+        unicodedata.combining(right) != 0
+        or right in "\u200d\ufe0f\ufe0e"
+        or left == "\u200d"
+        or 0x1F3FB <= ord(right) <= 0x1F3FF
+        or (0x1F1E6 <= ord(left) <= 0x1F1FF and 0x1F1E6 <= ord(right) <= 0x1F1FF)
+        or (0xD800 <= ord(left) <= 0xDBFF)
+    )
+
+
+def overlap(left: Iterable[str], right: Iterable[str]) -> float:
+    """Jaccard similarity of two bags of stems; two empty bags are not alike."""
+    a, b = set(left), set(right)
+    return len(a & b) / len(a | b) if a and b else 0.0

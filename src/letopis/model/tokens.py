@@ -1,0 +1,55 @@
+"""How many tokens a text costs, by class of character; no tokenizer is needed.
+
+The weights are fitted to a common tokenizer: within a few percent on Russian, English, code.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+IMAGE_TOKENS = 800
+MESSAGE_OVERHEAD = 4
+_CLASSES = (
+    (re.compile(r"[A-Za-z]"), 0.30),
+    (re.compile(r"[Ѐ-ӿ]"), 0.33),
+    (re.compile(r"[0-9]"), 0.5),
+    (re.compile(r"[\n\r]"), 0.3),
+    (re.compile(r"[!-/:-@\[-`{-~]"), 0.5),
+    (re.compile(r"[^\x00-\x7fЀ-ӿ]"), 1.1),
+)
+
+
+def estimate(text: str) -> int:
+    """Tokens of a text, rounded up."""
+    if not text:
+        return 0
+    return int(sum(len(pattern.findall(text)) * weight for pattern, weight in _CLASSES)) + 1
+
+
+def of_content(content: object) -> int:
+    """Tokens of a message's content: text, or a list of parts with images."""
+    if isinstance(content, str):
+        return estimate(content)
+    if isinstance(content, list):
+        return sum(_of_part(part) for part in content)
+    return 0
+
+
+def _of_part(part: object) -> int:
+    if isinstance(part, Mapping):
+        text = part.get("text")
+        return estimate(text) if isinstance(text, str) else IMAGE_TOKENS
+    return estimate(part) if isinstance(part, str) else 0
+
+
+def of_message(message: Mapping[str, Any]) -> int:
+    """Tokens of one chat message as it is sent, tool calls included."""
+    calls = message.get("tool_calls")
+    extra = estimate(json.dumps(calls, ensure_ascii=False)) if calls else 0
+    return MESSAGE_OVERHEAD + of_content(message.get("content")) + extra
+
+
+def of_messages(messages: Iterable[Mapping[str, Any]]) -> int:
+    """Tokens of a list of chat messages."""
+    return sum(of_message(message) for message in messages)

@@ -1,0 +1,188 @@
+"""A transcript as values: what its lines say, whatever file they stand in.
+
+Lines are fed in order; for everything but messages the last one wins, so a transcript is
+never rewritten. A damaged line is counted and the others are read.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from letopis.model import jsonl
+from letopis.model.messages import Message, from_stored
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Line 1 of a live transcript."""
+
+    session_id: str
+    key: str
+    persona: str
+    created_at: str
+    metadata: Mapping[str, Any]
+
+    def record(self) -> dict[str, Any]:
+        """The header as its line."""
+        return {
+            "_type": "session",
+            "v": 1,
+            "session_id": self.session_id,
+            "key": self.key,
+            "persona": self.persona,
+            "created_at": self.created_at,
+            "metadata": dict(self.metadata),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a closed session is archived; a repeat follows it, so nothing is written twice.
+
+    Paths are relative to the workspace; `note` is the whole text of the note.
+    """
+
+    slug: str
+    transcript_path: str
+    memory_path: str | None
+    summary_status: str
+    note: str | None
+
+    def record(self, session_id: str) -> dict[str, Any]:
+        """The plan as its line."""
+        return {
+            "_type": "plan",
+            "session_id": session_id,
+            "slug": self.slug,
+            "transcript_path": self.transcript_path,
+            "memory_path": self.memory_path,
+            "summary_status": self.summary_status,
+            "note": self.note,
+        }
+
+
+@dataclass(slots=True)
+class Transcript:
+    """Everything that the lines of one session say so far."""
+
+    header: Header | None = None
+    archive: Mapping[str, Any] | None = None
+    messages: list[Message] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+    superseded: list[tuple[int, int]] = field(default_factory=list)
+    ended_at: str | None = None
+    plan: Plan | None = None
+    bad: list[jsonl.BadLine] = field(default_factory=list)
+
+    @property
+    def session_id(self) -> str:
+        """The id from the header; empty where no header could be read."""
+        return self.header.session_id if self.header else ""
+
+    @property
+    def last_n(self) -> int:
+        """The number of the newest message; 0 where there is none."""
+        return self.messages[-1].n if self.messages else 0
+
+    @property
+    def updated_at(self) -> str:
+        """The time of the newest message, else that of creation."""
+        if self.messages:
+            return self.messages[-1].timestamp
+        return self.header.created_at if self.header else ""
+
+    @property
+    def last_consolidated(self) -> int:
+        """The number up to which facts were taken: 0 … last_n."""
+        value = self.state.get("last_consolidated")
+        if not isinstance(value, int) or isinstance(value, bool):
+            return 0
+        return max(0, min(value, self.last_n))
+
+    @property
+    def shared(self) -> bool:
+        """Whether the session's own metadata marks it as shared."""
+        return bool(self.header and self.header.metadata.get("shared") is True)
+
+    def is_superseded(self, n: int) -> bool:
+        """Whether a client edited or regenerated the turn of message `n`."""
+        return any(a <= n <= b for a, b in self.superseded)
+
+    def feed(self, data: bytes, first_number: int = 1) -> "Transcript":
+        """Take in some whole lines; returns self."""
+        for line in jsonl.lines(data, first_number):
+            if isinstance(line, jsonl.BadLine):
+                self.bad.append(line)
+            elif not self._take(line.record):
+                self.bad.append(jsonl.BadLine(line.number, "not a line of a transcript", b""))
+        return self
+
+    def _take(self, record: dict[str, Any]) -> bool:
+        kind = record.get("_type")
+        if kind is None:
+            return self._take_message(record)
+        if kind == "session":
+            self.header = self.header or parse_header(record)
+        elif kind == "archive":
+            self.archive = self.archive or record
+        elif kind == "state":
+            self._take_state(record)
+        elif kind == "superseded":
+            pair = record.get("n")
+            if isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int) for x in pair):
+                self.superseded.append((pair[0], pair[1]))
+        elif kind == "closed":
+            ended = record.get("ended_at")
+            self.ended_at = ended if isinstance(ended, str) else self.updated_at
+        elif kind == "plan":
+            self.plan = parse_plan(record) or self.plan
+        return isinstance(kind, str)
+
+    def _take_message(self, record: dict[str, Any]) -> bool:
+        message = from_stored(record)
+        if message is None or message.n <= self.last_n:
+            return False
+        self.messages.append(message)
+        return True
+
+    def _take_state(self, record: dict[str, Any]) -> None:
+        fields = {k: v for k, v in record.items() if k not in ("_type", "session_id", "at")}
+        before, after = self.state.get("last_consolidated"), fields.get("last_consolidated")
+        if isinstance(before, int) and (not isinstance(after, int) or after < before):
+            fields.pop("last_consolidated", None)
+        self.state.update(fields)
+
+
+def parse_header(record: Mapping[str, Any]) -> Header | None:
+    """The header on a line, or None where a field that must be a text is not."""
+    texts = [record.get(name) for name in ("session_id", "key", "persona", "created_at")]
+    metadata = record.get("metadata")
+    session_id, key, persona, created_at = (t if isinstance(t, str) else "" for t in texts)
+    if not session_id or not key:
+        return None
+    return Header(session_id, key, persona or "default", created_at, metadata if isinstance(metadata, Mapping) else {})
+
+
+def parse_plan(record: Mapping[str, Any]) -> Plan | None:
+    """The plan on a line, or None where it is not usable."""
+    slug, path, status = (record.get(n) for n in ("slug", "transcript_path", "summary_status"))
+    memory_path, note = record.get("memory_path"), record.get("note")
+    if not (isinstance(slug, str) and isinstance(path, str) and isinstance(status, str)):
+        return None
+    return Plan(
+        slug,
+        path,
+        memory_path if isinstance(memory_path, str) else None,
+        status,
+        note if isinstance(note, str) else None,
+    )
+
+
+def state_record(session_id: str, at: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A state line; it carries only the fields that changed."""
+    return {"_type": "state", "session_id": session_id, "at": at, **fields}
+
+
+def message_ids(messages: Iterable[Message]) -> dict[str, int]:
+    """The ids that callers gave, each with the number of its message."""
+    return {str(m.stored["id"]): m.n for m in messages if isinstance(m.stored.get("id"), str | int)}

@@ -1,0 +1,247 @@
+"""`MEMORY.md` and the journal of its changes, kept in step whoever writes.
+
+A change is first a durable line of the journal, then the file. What a person does to the file
+meanwhile is merged in, never overwritten: the file replaced is linked into the backups first
+and compared afterwards.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from letopis.errors import FactRefused, Unreadable, WriteFailed
+from letopis.model import facts, journal, jsonl, names
+from letopis.model.facts import Document, Fact
+from letopis.model.journal import Batch, Event
+from letopis.settings import Clock
+from letopis.store import files
+from letopis.store.locks import Locks
+from letopis.store.workspace import Workspace
+
+LOCK = "facts"
+_BACKUPS_KEPT = 50
+_TRIES = 10
+_SETTLE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The facts as they are now. `problem` says why they cannot be read, if they cannot."""
+
+    document: Document
+    problem: str = ""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts in order."""
+        return self.document.facts
+
+
+class Facts:
+    """The curated facts of one workspace."""
+
+    def __init__(self, workspace: Workspace, locks: Locks, clock: Clock) -> None:
+        self._workspace, self._locks, self._clock = workspace, locks, clock
+        self._journal: tuple[int, int, tuple[Batch, ...]] = (-1, -1, ())
+
+    def view(self) -> View:
+        """The facts, a person's latest edits included; nothing is written."""
+        try:
+            return View(self._merged(self._found()).document)
+        except Unreadable as error:
+            return View(facts.parse(""), str(error))
+
+    def batches(self) -> tuple[Batch, ...]:
+        """The whole journal, oldest first."""
+        path = self._workspace.fact_journal
+        try:
+            stat = os.stat(path)
+        except FileNotFoundError:
+            return ()
+        if (stat.st_size, stat.st_mtime_ns) != self._journal[:2]:
+            lines = jsonl.lines(files.read(path) or b"")
+            parsed = (journal.parse_batch(line.record) for line in lines if isinstance(line, jsonl.GoodLine))
+            self._journal = (stat.st_size, stat.st_mtime_ns, tuple(b for b in parsed if b is not None))
+        return self._journal[2]
+
+    def as_of(self, moment: str) -> list[Fact]:
+        """The facts as they were at the end of a day, or at an ISO 8601 moment."""
+        return list(journal.replay(b for b in self.batches() if b.at[: len(moment)] <= moment).values())
+
+    def spans(self, session_id: str) -> list[tuple[int, int]]:
+        """The ranges of a session's messages from which facts were taken already."""
+        return [b.span for b in self.batches() if b.session_id == session_id and b.span is not None]
+
+    def change(
+        self,
+        by: str,
+        decide: Callable[[Document], Sequence[Event]],
+        session_id: str | None = None,
+        span: tuple[int, int] | None = None,
+    ) -> Batch:
+        """Apply what `decide` makes of the facts as they stand; it is called under the lock.
+
+        A range of messages that was taken already changes nothing.
+        """
+        with self._locks.hold(LOCK):
+            for batch in self.batches():
+                if span is not None and (batch.session_id, batch.span) == (session_id, span):
+                    self._bring_up_to_date()
+                    return batch
+            document = self._bring_up_to_date()
+            batch = self._batch(by, tuple(decide(document)), session_id, span)
+            if batch.events or span is not None:
+                files.append(self._workspace.fact_journal, jsonl.encode(batch.record()))
+                self._bring_up_to_date()
+            return batch
+
+    def bring_up_to_date(self) -> None:
+        """Finish what a crash left undone, and journal what a person changed by hand."""
+        with self._locks.hold(LOCK):
+            self._bring_up_to_date()
+
+    def write_default(self) -> None:
+        """Make an empty MEMORY.md for a person to write into."""
+        files.create(self._workspace.memory_file, facts.DEFAULT_TEXT.encode())
+
+    def undo(self, event_id: str, by: str) -> Event:
+        """Take one change back. Raises FactRefused where the fact has changed since."""
+        event = self.event(event_id)
+        undone: list[Event] = []
+
+        def decide(document: Document) -> Sequence[Event]:
+            bullet = document.by_id().get(event.fact_id)
+            now = bullet.fact if bullet else None
+            if (now and (now.text, now.section)) != (event.after and (event.after.text, event.after.section)):
+                raise FactRefused(
+                    f"fact {event.fact_id} has changed since event {event.id}; `letopis memory why "
+                    f"{event.fact_id}` shows the later events, undo them first"
+                )
+            undone.append(journal.inverse(event, new_event_id(), f"undo of {event.id}"))
+            return undone
+
+        self.change(by, decide)
+        return undone[0]
+
+    def event(self, event_id: str) -> Event:
+        """One event of the journal. Raises FactRefused where there is none."""
+        for batch in self.batches():
+            for event in batch.events:
+                if event.id == event_id:
+                    return event
+        raise FactRefused(f"there is no event {event_id!r}; `letopis memory log` lists them")
+
+    # --- the file ---------------------------------------------------------------------------
+
+    def _bring_up_to_date(self) -> Document:
+        """Merge the file with the journal and write what differs; returns the facts as they stand."""
+        for _ in range(_TRIES):
+            data = self._bytes()
+            merged = self._merged(self._settled())
+            if merged.by_hand:
+                line = jsonl.encode(self._batch("person", merged.by_hand).record())
+                files.append(self._workspace.fact_journal, line)
+            batches = self.batches()
+            if not batches or (data is None and not merged.document.bullets):
+                return merged.document
+            document = facts.marked(merged.document, batches[-1].id)
+            wanted = document.text().encode("utf-8", "surrogatepass")
+            if data == wanted or self._only_mark_differs(data, document) or self._write(data, wanted):
+                return document
+        raise WriteFailed(f"{self._workspace.memory_file} keeps changing; save it in the editor and try again")
+
+    @staticmethod
+    def _only_mark_differs(data: bytes | None, document: Document) -> bool:
+        """Whether the file already says all of it, but for which empty batch came last."""
+        if data is None:
+            return False
+        found = facts.parse(data.decode("utf-8", "surrogateescape"))
+        return found.marker is not None and facts.marked(found, document.marker or "").text() == document.text()
+
+    def _write(self, replaced: bytes | None, wanted: bytes) -> bool:
+        """Put the new file in place; False where a person changed the old one meanwhile."""
+        path, backup = self._workspace.memory_file, self._backup(replaced)
+        files.replace(self._kept_path, wanted)
+        if replaced is None:
+            return files.create(path, wanted)
+        files.keep_copy(path, backup)
+        if not os.path.samestat(os.stat(path), os.stat(backup)) and path.read_bytes() != replaced:
+            return False
+        files.replace(path, wanted)
+        slipped_in = backup.read_bytes()
+        if slipped_in != replaced:
+            files.replace(path, slipped_in)
+            return False
+        self._prune()
+        return True
+
+    def _merged(self, document: Document) -> journal.Merged:
+        today = self._clock.now().date().isoformat()
+        return journal.reconciled(document, self.batches(), new_event_id, today)
+
+    def _settled(self) -> Document:
+        """The file found; one that looks cut is given a moment to be saved whole."""
+        kept = self._kept()
+        for _ in range(4):
+            document = self._decoded(self._bytes())
+            if kept is None or document is None or not facts.looks_cut(document, kept):
+                break
+            time.sleep(_SETTLE)
+        return self._found()
+
+    def _found(self) -> Document:
+        document, kept = self._decoded(self._bytes()), self._kept()
+        if document is None:
+            return kept or facts.parse(facts.DEFAULT_TEXT)
+        if kept is not None and facts.looks_cut(document, kept):
+            return facts.mended(document, kept)
+        return document
+
+    def _bytes(self) -> bytes | None:
+        return files.read(self._workspace.contained(self._workspace.memory_file))
+
+    def _decoded(self, data: bytes | None) -> Document | None:
+        if data is None:
+            return None
+        try:
+            return facts.parse(data.decode())
+        except UnicodeDecodeError as error:
+            raise Unreadable(
+                f"{self._workspace.memory_file} is not UTF-8 at byte {error.start}; nothing was changed. Save it "
+                "as UTF-8, or run `letopis doctor --repair`, which keeps the bytes and mends the file"
+            ) from None
+
+    def _kept(self) -> Document | None:
+        data = files.read(self._kept_path)
+        return facts.parse(data.decode("utf-8", "replace")) if data is not None else None
+
+    @property
+    def _kept_path(self) -> Path:
+        return self._workspace.internal / "memory-kept.md"
+
+    def _backup(self, data: bytes | None) -> Path:
+        digest = hashlib.sha256(data or b"").hexdigest()[:12]
+        stamp = self._clock.now().strftime("%Y%m%d-%H%M%S-%f")
+        return self._workspace.backups / "memory" / f"MEMORY-{stamp}-{digest}.md"
+
+    def _prune(self) -> None:
+        for path in sorted((self._workspace.backups / "memory").glob("MEMORY-*.md"))[:-_BACKUPS_KEPT]:
+            files.remove(path)
+
+    def _batch(
+        self,
+        by: str,
+        events: Sequence[Event],
+        session_id: str | None = None,
+        span: tuple[int, int] | None = None,
+    ) -> Batch:
+        at = names.stamp(self._clock.now())
+        return Batch(os.urandom(4).hex(), at, by, tuple(events), session_id, span)
+
+
+def new_event_id() -> str:
+    """Eight hex digits."""
+    return os.urandom(4).hex()

@@ -1,0 +1,63 @@
+"""What is done when a workspace is opened: every protocol is brought to where it can go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from letopis.errors import StoreError
+from letopis.model import jsonl, names
+from letopis.model.transcript import Header, Transcript
+from letopis.store import files
+
+if TYPE_CHECKING:
+    from letopis.store.store import Store
+
+
+def recover(store: Store) -> None:
+    """Finish renames, deletions, index lines and facts; closing sessions wait for the worker."""
+    store.deletions.finish()
+    _finish_renames(store)
+    _give_headers(store)
+    for path in store.index.unindexed():
+        line = store.index.from_archive(path)
+        if line is not None and line.session_id not in store.deletions.ids():
+            store.index.put(line)
+    if store.workspace.fact_journal.exists():
+        _finish_facts(store)
+    _collect_temporaries(store)
+
+
+def _finish_renames(store: Store) -> None:
+    """A live file with a `closed` line was ended and not renamed any more."""
+    for path in store.sessions.open_files():
+        if path.parent != store.workspace.live:
+            continue
+        transcript = Transcript().feed(files.read(path) or b"")
+        if transcript.ended_at is not None and transcript.header is not None:
+            store.transcripts.begin_close(transcript.header.key, transcript.session_id)
+
+
+def _give_headers(store: Store) -> None:
+    """A closing file whose first line is damaged still has its id in its name."""
+    for session_id in store.sessions.closing():
+        path = store.workspace.closing / f"{session_id}.jsonl"
+        data = files.read(path)
+        if data is None or Transcript().feed(data).header is not None:
+            continue
+        now = names.stamp(store.clock.now())
+        header = Header(session_id, f"recovered:{session_id}", "default", now, {"recovered": True})
+        files.append(path, jsonl.encode(header.record()))
+
+
+def _finish_facts(store: Store) -> None:
+    try:
+        store.facts.bring_up_to_date()
+    except StoreError:
+        return  # an unreadable MEMORY.md is shown by every view of it; opening must still work
+
+
+def _collect_temporaries(store: Store) -> None:
+    place = store.workspace
+    for folder in (place.memory, place.live, place.closing, place.archive, place.internal):
+        for path in files.stale_temporaries(folder):
+            files.remove(path)

@@ -1,0 +1,172 @@
+"""The turn: the user's message on disk, then prompt, model and tools, then the reply on disk.
+
+The turn holds the lock of its session, so archiving waits for it; `/new` does not.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from letopis import context, tools
+from letopis.errors import AnswerUnusable, Busy, InvalidInput, ModelError
+from letopis.lifecycle.close import close_if_idle
+from letopis.lifecycle.material import note_usage
+from letopis.lifecycle.shared import is_shared
+from letopis.llm import ChatModel, Reply, Request, ToolCall
+from letopis.llm.connect import Models
+from letopis.model.messages import Message
+from letopis.model.transcript import Transcript
+from letopis.store import Store
+from letopis.store.transcripts import Appended, new_session_id
+from letopis.tools import Tool, ToolContext
+from letopis.turn import offline
+from letopis.turn.events import Done, Event, Failed, TextDelta, ToolDone, ToolStarted
+
+WAIT_FOR_TURN = 120.0
+_TRIES = 5
+
+
+@dataclass(slots=True)
+class _Turn:
+    """A running turn."""
+
+    store: Store
+    key: str
+    session_id: str
+    n: int
+    shared: bool
+    persona: str
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    text: str = ""
+
+    def transcript(self) -> Transcript:
+        return self.store.sessions.transcript(self.session_id)
+
+    def add(self, wire: Mapping[str, Any]) -> Appended:
+        return self.store.transcripts.append(self.key, wire, session_id=self.session_id)
+
+
+def stream(
+    store: Store,
+    models: Models,
+    key: str,
+    message: str | Mapping[str, Any],
+    persona: str = "default",
+    metadata: Mapping[str, Any] | None = None,
+) -> Iterator[Event]:
+    """Answer a message; the events as they happen, Done or Failed last.
+
+    The message is on disk before the first event. A caller that stops listening keeps what came:
+    it is stored and marked as interrupted.
+    """
+    wire = {"role": "user", "content": message} if isinstance(message, str) else dict(message)
+    if wire.get("role") != "user":
+        raise InvalidInput(f"a turn begins with a message of the user, not of {wire.get('role')!r}")
+    close_if_idle(store, key)
+    for _ in range(_TRIES):
+        live = store.transcripts.live_id(key)
+        session_id = live or new_session_id()
+        with store.session_lock(session_id, WAIT_FOR_TURN):
+            stored = store.transcripts.append_turn(key, session_id, live is None, wire, persona, metadata or {})
+            if stored is not None:
+                yield from _answer(store, models, key, stored)
+                return
+    raise Busy(f"the conversation {key!r} is being closed and begun anew all the time; try again")
+
+
+def _answer(store: Store, models: Models, key: str, stored: Appended) -> Iterator[Event]:
+    transcript = store.sessions.transcript(stored.session_id)
+    if not stored.new:
+        answered = _answer_to(transcript, stored.n)
+        if answered is not None:
+            yield Done(answered.text, stored.session_id, answered.n)
+            return
+    persona = transcript.header.persona if transcript.header else "default"
+    turn = _Turn(store, key, stored.session_id, stored.n, is_shared(store, transcript), persona)
+    if models.chat is None:
+        text = offline.respond(store, turn.transcript(), turn.n, turn.shared)
+        yield TextDelta(text)
+        yield Done(text, turn.session_id, turn.add({"role": "assistant", "content": text}).n)
+        return
+    turn.tools = tools.available(store)
+    try:
+        yield from _with_model(turn, models.chat)
+    except ModelError as error:
+        _keep_partial(turn)
+        yield Failed(error, turn.session_id, turn.n)
+    except (GeneratorExit, KeyboardInterrupt):
+        _keep_partial(turn)
+        raise
+
+
+def _answer_to(transcript: Transcript, n: int) -> Message | None:
+    """The answer that message `n` already has, if it has a whole one."""
+    for message in transcript.messages:
+        if message.n > n and message.role == "user":
+            return None
+        whole = message.role == "assistant" and message.text and not message.stored.get("interrupted")
+        if message.n > n and whole and not message.stored.get("tool_calls"):
+            return message
+    return None
+
+
+def _keep_partial(turn: _Turn) -> None:
+    if turn.text.strip():
+        turn.add({"role": "assistant", "content": turn.text, "interrupted": True})
+
+
+def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
+    specs = [tool.spec() for tool in turn.tools.values()]
+    for round_ in range(turn.store.settings.turn.max_tool_rounds + 1):
+        allowed = specs if round_ < turn.store.settings.turn.max_tool_rounds else []
+        prompt = context.assemble(turn.store, turn.transcript(), allowed, turn.shared, turn.persona)
+        reply: Reply | None = None
+        turn.text = ""
+        for item in model.stream(Request(prompt.messages, tools=allowed)):
+            if isinstance(item, Reply):
+                reply = item
+            else:
+                turn.text += item
+                yield TextDelta(item)
+        reply = _usable(reply, model)
+        note_usage(turn.store, "chat", model.name, reply)
+        if not reply.tool_calls:
+            turn.text = ""
+            stored = turn.add({"role": "assistant", "content": reply.text})
+            yield Done(reply.text, turn.session_id, stored.n)
+            return
+        yield from _call_tools(turn, reply)
+    raise AnswerUnusable(f"model {model.name!r} called tools {round_ + 1} times and gave no answer; ask again")
+
+
+def _usable(reply: Reply | None, model: ChatModel) -> Reply:
+    if reply is None:
+        raise AnswerUnusable(f"the answer of model {model.name!r} was cut off; ask again")
+    if reply.finish == "length":
+        raise AnswerUnusable(
+            f"the answer of model {model.name!r} was cut at model.max_tokens; raise it, or ask for less"
+        )
+    if reply.finish == "content_filter":
+        raise AnswerUnusable(f"the endpoint of model {model.name!r} withheld the answer; ask differently")
+    if not reply.text.strip() and not reply.tool_calls:
+        raise AnswerUnusable(f"model {model.name!r} gave an empty answer; ask again")
+    return reply
+
+
+def _call_tools(turn: _Turn, reply: Reply) -> Iterator[Event]:
+    calls = [_wire_of(call) for call in reply.tool_calls]
+    turn.text = ""
+    turn.add({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
+    where = ToolContext(turn.store, turn.key, turn.session_id, turn.n, turn.shared)
+    for call in reply.tool_calls:
+        yield ToolStarted(call.name, call.arguments)
+        result = tools.call(turn.tools, where, call.name, call.arguments)
+        text = json.dumps(result, ensure_ascii=False)
+        turn.add({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text})
+        yield ToolDone(call.name, result)
+
+
+def _wire_of(call: ToolCall) -> dict[str, Any]:
+    text = call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments, ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": text}}

@@ -1,0 +1,123 @@
+"""What a person tells the memory in so many words, and what only looks like it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from letopis.model import explicit, secrets
+from letopis.model.explicit import Forget, Remember
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("Remember that my dog is called Rex.", "My dog is called Rex"),
+        ("Please remember: the report is due on 5 June", "The report is due on 5 June"),
+        ("Hi! Remember that v1.2.3 is out. And now something else.", "V1.2.3 is out"),
+        ("Запомни, что встречи лучше после 11:00.", "Встречи лучше после 11:00"),
+        ("Привет! Запомни пожалуйста: дедлайн 12 мая", "Дедлайн 12 мая"),
+        ("Имей в виду, что я не ем орехи", "Я не ем орехи"),
+        ("Don't forget that I am allergic to nuts", "I am allergic to nuts"),
+        ("запомните: код домофона зелёный", "Код домофона зелёный"),
+    ],
+)
+def test_a_request_to_remember_is_heard(message: str, text: str) -> None:
+    assert explicit.told(message) == [Remember(text)]
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("Forget that my dog is called Rex", "My dog is called Rex"),
+        ("Больше не считай, что я вегетарианец.", "Я вегетарианец"),
+        ("Забудь про встречу с Олегом", "Встречу с Олегом"),
+    ],
+)
+def test_a_request_to_forget_is_heard(message: str, text: str) -> None:
+    assert explicit.told(message) == [Forget(text)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Do you remember when we met?",
+        "I remember that day well",
+        "Remember me?",
+        "Remember to call me",
+        "Я запомнил, что ты сказал",
+        "Он сказал: «Запомни, что я прав»",
+        "> Remember that quoted text is not mine",
+        "```\nRemember that this is code\n```",
+        "`Remember that this is code`",
+        "Больше не хочу кофе",
+        "Запомни",
+        "Remember that ...",
+        "",
+    ],
+)
+def test_what_only_looks_like_a_request_is_not_one(message: str) -> None:
+    assert explicit.told(message) == []
+
+
+@given(st.text(max_size=400))
+def test_any_message_is_legal(message: str) -> None:
+    assert isinstance(explicit.told(message), list)
+    assert explicit.attribute(message) is None or len(explicit.attribute(message) or ()) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "contradicts"),
+    [
+        ("My dog is called Max", "My dog is called Rex", True),
+        ("My name is Ann", "My name is Anna Smith", True),
+        ("Меня зовут Аня", "Меня зовут Анна", True),
+        ("Бюджет — 100 тысяч", "Бюджет — 250 тысяч", True),
+        ("Дедлайн: 12 мая", "Дедлайн — 15 мая", True),
+        ("My favourite colour is blue", "My favourite colour is green", True),
+        ("Я живу в Казани", "Теперь я живу в Твери", True),
+        ("I like tea", "I like coffee", False),
+        ("My brother is tall", "My brother is a doctor", False),
+        ("My name is Ann", "Her name is Bea", False),
+        ("Бюджет ремонта — 100", "Бюджет поездки — 200", False),
+    ],
+)
+def test_only_single_valued_attributes_contradict(old: str, new: str, contradicts: bool) -> None:
+    before, after = explicit.attribute(old), explicit.attribute(new)
+    same = before is not None and after is not None and before[0] == after[0] and before[1] != after[1]
+    assert same is contradicts
+
+
+SECRETS = [
+    "sk-abcdefghijklmnop1234",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123",
+    "AKIAIOSFODNN7EXAMPLE",
+    "Authorization: Bearer abcdef1234567890",
+    "password=hunter2hunter2",
+    "пароль: зелёныйСлон42",
+    "api_key: 'abcdef123456'",
+    "postgres://user:s3cr3tpw@host/db",
+    "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmN",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_secret_is_found_and_masked(secret: str) -> None:
+    text = f"before {secret} after"
+    assert secrets.holds_secret(text)
+    masked = secrets.redact(text)
+    assert secrets.holds_mask(masked)
+    assert not secrets.holds_secret(masked)
+    assert masked.startswith("before ")
+
+
+@pytest.mark.parametrize(
+    "text", ["a sketch of task-force", "the password is long", "пароль забыт", "1.2.3", "http://host:80/"]
+)
+def test_ordinary_words_are_no_secret(text: str) -> None:
+    assert not secrets.holds_secret(text)
+
+
+def test_masks_are_numbered_and_in_the_language_of_the_text() -> None:
+    text = "sk-abcdefghijklmnop1234 и sk-zzzzzzzzzzzzzzzz9999"
+    assert secrets.redact(text, cyrillic=True) == "[скрыто:token#1] и [скрыто:token#2]"
