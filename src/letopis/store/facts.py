@@ -144,22 +144,14 @@ class Facts:
             if merged.by_hand:
                 line = jsonl.encode(self._batch("person", merged.by_hand).record())
                 files.append(self._workspace.fact_journal, line)
-            batches = self.batches()
-            if not batches or (data is None and not merged.document.bullets):
+            telling = next((b for b in reversed(self.batches()) if b.events), None)
+            if telling is None or (data is None and not merged.document.bullets):
                 return merged.document
-            document = facts.marked(merged.document, batches[-1].id)
+            document = facts.marked(merged.document, telling.id)
             wanted = document.text().encode("utf-8", "surrogatepass")
-            if data == wanted or self._only_mark_differs(data, document) or self._write(data, wanted):
+            if data == wanted or self._write(data, wanted):
                 return document
         raise WriteFailed(f"{self._workspace.memory_file} keeps changing; save it in the editor and try again")
-
-    @staticmethod
-    def _only_mark_differs(data: bytes | None, document: Document) -> bool:
-        """Whether the file already says all of it, but for which empty batch came last."""
-        if data is None:
-            return False
-        found = facts.parse(data.decode("utf-8", "surrogateescape"))
-        return found.marker is not None and facts.marked(found, document.marker or "").text() == document.text()
 
     def _write(self, replaced: bytes | None, wanted: bytes) -> bool:
         """Put the new file in place; False where a person changed the old one meanwhile."""
