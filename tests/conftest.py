@@ -1,7 +1,7 @@
 """What the tests share: real workspaces, a clock that is set by hand, scripted models, no network."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -77,13 +77,13 @@ Opener = Callable[..., Memory]
 
 
 @pytest.fixture
-def opened(folder: Path, clock: HandClock) -> Iterator[Opener]:
+def opened(folder: Path, clock: HandClock) -> "Opener":
     """Opens the workspace, with a scripted model or none, as often as a test likes."""
 
     def make(model: ScriptedModel | None = None, **flags: object) -> Memory:
         return open_memory(folder, models=Models(model, model), clock=clock, environ={}, **flags)
 
-    yield make
+    return make
 
 
 @pytest.fixture

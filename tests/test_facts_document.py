@@ -107,7 +107,7 @@ def test_a_replaced_and_a_removed_fact_leave_the_rest_to_the_byte() -> None:
     assert document.newline == "\r\n"
     changed = facts.replaced(document, replace(document.facts[0], text="Маша любит кофе"))
     assert changed.text() == text.replace("Маша любит чай", "Маша любит кофе")
-    gone = facts.removed(changed, "22222222")
+    gone = facts.without(changed, ("22222222",))
     assert gone.text() == changed.text().replace("- Deadline is on 12 May <!-- f:22222222 2026-03-01 -->\r\n", "")
 
 

@@ -28,7 +28,7 @@ class History:
         for event in events:
             if event.after is None:
                 assert event.before is not None
-                document = facts.removed(document, event.before.id)
+                document = facts.without(document, (event.before.id,))
             elif event.before is None:
                 document = facts.added(document, event.after)
             else:
@@ -68,7 +68,7 @@ def test_a_fact_deleted_by_hand_stays_deleted_whatever_the_age_of_the_buffer(ver
     past = history()
     if number >= version:
         return
-    found = facts.removed(past.versions[version], f"{number:08x}")
+    found = facts.without(past.versions[version], (f"{number:08x}",))
     merged = past.merged(found)
     assert texts(merged.document) == texts(past.versions[-1]) - {f"Fact number {number}"}
     assert [(e.op, e.fact_id) for e in merged.by_hand] == [("removed", f"{number:08x}")]

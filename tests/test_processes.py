@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from letopis.memory import open_memory
 from letopis.llm.connect import Models
+from letopis.memory import open_memory
 from tests import invariants
 from tests.conftest import user
 

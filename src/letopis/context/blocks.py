@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from letopis.model import tokens
-from letopis.model.facts import Document, removed
+from letopis.model.facts import DEFAULT_TEXT, Document, without
 from letopis.model.text import printable, shorten
 from letopis.store import Store
 from letopis.store.bootstrap import BootstrapFile, soul_of
@@ -12,7 +12,7 @@ USER_CHARACTERS = 16_000
 # The largest share of the budget that each block may take. Together they leave room for the
 # conversation, whatever the files hold, and none can starve another.
 SHARES = {"system": 0.12, "AGENTS.md": 0.10, "SOUL.md": 0.10, "TOOLS.md": 0.08, "USER.md": 0.12, "MEMORY.md": 0.25}
-CHARACTERS_A_TOKEN = 2
+_MARK_TOKENS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def memory_block(store: Store, budget: int) -> Block | None:
     cap = int(budget * SHARES["MEMORY.md"])
     if view.problem:
         return Block("MEMORY.md", "", 0, cap, problem=view.problem)
-    if not _says_something(view.document.for_prompt()):
+    if view.document.for_prompt() == DEFAULT_TEXT.strip() or not _says_something(view.document.for_prompt()):
         return None
     text, left_out = _fitted(view.document, cap)
     if left_out:
@@ -72,18 +72,16 @@ def memory_block(store: Store, budget: int) -> Block | None:
 
 def _fitted(document: Document, cap: int) -> tuple[str, int]:
     text = document.for_prompt()
-    over = tokens.estimate(text) - cap
-    if over <= 0:
+    over = tokens.weigh(text) + _MARK_TOKENS - cap
+    if over <= _MARK_TOKENS:
         return text, 0
-    over += 40
-    gone = 0
-    for fact in sorted(document.by_id().values(), key=lambda b: (b.fact.date, b.start)):
+    gone: set[str] = set()
+    for bullet in sorted(document.by_id().values(), key=lambda b: (b.fact.date, b.start)):
         if over <= 0:
             break
-        over -= tokens.estimate(f"- {fact.fact.text}\n")
-        document = removed(document, fact.fact.id)
-        gone += 1
-    return document.for_prompt(), gone
+        over -= tokens.weigh(f"- {bullet.fact.text}\n")
+        gone.add(bullet.fact.id)
+    return without(document, gone).for_prompt(), len(gone)
 
 
 def cut_block(name: str, text: str, cap: int) -> Block:
@@ -93,9 +91,9 @@ def cut_block(name: str, text: str, cap: int) -> Block:
     if size <= cap:
         return Block(name, text, size, cap)
     whole = len(text)
-    keep = max(0, int(whole * (cap - 30) / size))
+    keep = max(0, int(whole * (cap - _MARK_TOKENS) / size))
     shown = shorten(text, keep, "")
-    while shown and tokens.estimate(shown) > cap - 30:
+    while shown and tokens.estimate(shown) > cap - _MARK_TOKENS:
         shown = shorten(shown, int(len(shown) * 0.9), "")
     cut = f"{whole - len(shown)} of {whole} characters are not shown"
     marked = f"{shown}\n[{name} is cut here: {cut}]"

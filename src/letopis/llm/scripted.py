@@ -6,8 +6,10 @@ speaks the real protocol over real HTTP.
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from letopis.llm import thinking
 from letopis.llm.port import Reply, Request, ToolCall
 
 Script = str | Reply | Exception | Callable[[Request], str | Reply]
@@ -42,7 +44,8 @@ class ScriptedModel:
         if isinstance(item, Exception):
             raise item
         made = item(request) if callable(item) else item
-        return made if isinstance(made, Reply) else Reply(made, model=self._name)
+        reply = made if isinstance(made, Reply) else Reply(made, model=self._name)
+        return replace(reply, text=thinking.stripped(reply.text))
 
     def stream(self, request: Request) -> Iterator[str | Reply]:
         """The next answer, word by word."""

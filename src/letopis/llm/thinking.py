@@ -28,6 +28,7 @@ class Filter:
         self._held = ""
         self._closing = ""
         self._at_line_start = True
+        self._closed = False
         self._shown = False
 
     def feed(self, piece: str) -> str:
@@ -56,11 +57,17 @@ class Filter:
         if at < 0:
             self._held = self._held[-len(self._closing) :]
             return None
-        self._held = self._held[at + len(self._closing) :].lstrip(" \t")
-        self._closing, self._at_line_start = "", True
+        self._held = self._held[at + len(self._closing) :]
+        self._closing, self._at_line_start, self._closed = "", True, True
         return ""
 
     def _outside(self) -> str | None:
+        if self._closed:
+            self._held = self._held.lstrip(" \t")
+            if not self._held:
+                return None
+            self._held, self._closed = self._held.removeprefix("\n"), False
+            return ""
         if self._at_line_start:
             opened = _OPEN.match(self._held)
             if opened:

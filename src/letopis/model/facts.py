@@ -253,10 +253,10 @@ def replaced(document: Document, fact: Fact) -> Document:
     return _remade(document, lines)
 
 
-def removed(document: Document, fact_id: str) -> Document:
-    """The document without the fact of this id."""
-    bullet = document.by_id()[fact_id]
-    return _remade(document, [*document.lines[: bullet.start], *document.lines[bullet.end :]])
+def without(document: Document, fact_ids: Container[str]) -> Document:
+    """The document without these facts."""
+    gone = {at for b in document.bullets if b.fact.id in fact_ids for at in range(b.start, b.end)}
+    return _remade(document, [line for at, line in enumerate(document.lines) if at not in gone])
 
 
 def marked(document: Document, batch: str) -> Document:

@@ -179,14 +179,14 @@ def _merge_present(
     """One fact that stands in the file."""
     if head is None:
         if base is not None and _says_same(base, fact):
-            return facts.removed(document, fact.id)
+            return facts.without(document, (fact.id,))
         events.append(Event(make_id(), "added", None, fact, "written by hand"))
     elif _says_same(head, fact):
         pass
     elif base is not None and _says_same(base, fact):
         if head.section == fact.section:
             return facts.replaced(document, head)
-        return facts.added(facts.removed(document, head.id), head)
+        return facts.added(facts.without(document, (head.id,)), head)
     elif head.text == fact.text:
         events.append(Event(make_id(), "moved", head, replace(head, section=fact.section), "moved by hand"))
     else:

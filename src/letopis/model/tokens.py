@@ -20,11 +20,14 @@ _CLASSES = (
 )
 
 
+def weigh(text: str) -> float:
+    """Tokens of a text, not rounded: the sum over parts is that of the whole."""
+    return sum(len(pattern.findall(text)) * weight for pattern, weight in _CLASSES)
+
+
 def estimate(text: str) -> int:
     """Tokens of a text, rounded up."""
-    if not text:
-        return 0
-    return int(sum(len(pattern.findall(text)) * weight for pattern, weight in _CLASSES)) + 1
+    return int(weigh(text)) + 1 if text else 0
 
 
 def of_content(content: object) -> int:

@@ -32,6 +32,7 @@ class Arguments(BaseModel):
 def meant(store: Store, session_id: str | None, key: str | None, within: str | None) -> SessionLine:
     """The session meant by an id, or the newest under a key. Raises SessionNotFound."""
     lines = [s for s in store.sessions.all() if within is None or s.key == within]
+    lines.sort(key=lambda line: line.state != "live")
     for line in lines:
         if line.session_id == session_id if session_id else key in (None, line.key):
             return line
