@@ -17,6 +17,8 @@ from letopis.model.transcript import Transcript
 from letopis.store import Store, files
 from letopis.store.notes import Skipped
 
+_ROUNDS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -36,19 +38,29 @@ def examine(store: Store, models: Models) -> list[Finding]:
     return found
 
 
-def repair(findings: list[Finding]) -> list[tuple[Finding, str]]:
-    """Mend what can be mended; each finding with what came of it. One failure stops no other."""
-    out = []
-    for finding in findings:
-        if finding.mend is None:
-            out.append((finding, f"left as it is: {finding.remedy}"))
-            continue
-        try:
+def repair(store: Store, models: Models) -> tuple[list[tuple[Finding, str]], list[Finding]]:
+    """Mend what can be mended: each finding with what came of it, and the findings that are left.
+
+    One failure stops no other; what a repair brings to light is mended too.
+    """
+    outcomes: list[tuple[Finding, str]] = []
+    left = examine(store, models)
+    for _ in range(_ROUNDS):
+        mendable = [finding for finding in left if finding.mend is not None]
+        if not mendable:
+            break
+        outcomes += [(finding, _mended(finding)) for finding in mendable]
+        left = examine(store, models)
+    return outcomes, left
+
+
+def _mended(finding: Finding) -> str:
+    try:
+        if finding.mend is not None:
             finding.mend()
-            out.append((finding, "mended"))
-        except (LetopisError, OSError) as error:
-            out.append((finding, f"not mended: {error}"))
-    return out
+    except (LetopisError, OSError) as error:
+        return f"not mended: {error}"
+    return "mended"
 
 
 def _transcripts(store: Store, models: Models) -> Iterator[Finding]:

@@ -20,21 +20,20 @@ def command(app: App, mend: bool) -> None:
     folder = app.folder()
     settings = load(folder, os.environ, app.flags).settings
     store, models = open_store(folder, settings, SystemClock(settings.timezone)), connect(settings)
-    findings = checks.examine(store, models)
     if not mend:
+        findings = checks.examine(store, models)
         records = [{"where": f.where, "what": f.what, "repair": f.remedy, "mendable": bool(f.mend)} for f in findings]
         lines = [f"{f.where}: {f.what}\n  {'--repair ' if f.mend else ''}{f.remedy}" for f in findings]
-        app.show({"status": "ok" if not findings else "findings", "findings": records},
-                 "\n".join(lines) or "Everything is in order.")  # fmt: skip
+        text = "\n".join(lines) or "Everything is in order."
+        app.show({"status": "ok" if not findings else "findings", "findings": records}, text)
         raise click.exceptions.Exit(1 if findings else 0)
-    outcomes = checks.repair(findings)
-    left = checks.examine(store, models)
+    outcomes, left = checks.repair(store, models)
     record = {
         "status": "ok" if not left else "findings",
         "mended": [{"where": f.where, "what": f.what, "outcome": outcome} for f, outcome in outcomes],
         "left": [{"where": f.where, "what": f.what, "repair": f.remedy} for f in left],
     }
     lines = [f"{f.where}: {f.what}\n  {outcome}" for f, outcome in outcomes]
-    lines.append("Everything is in order." if not left else f"{len(left)} findings are left; see above.")
+    lines += [f"{f.where}: {f.what}\n  left as it is: {f.remedy}" for f in left] or ["Everything is in order."]
     app.show(record, "\n".join(lines))
     raise click.exceptions.Exit(1 if left else 0)

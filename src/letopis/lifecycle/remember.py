@@ -104,7 +104,7 @@ def single(words: str, known: Sequence[Fact]) -> Fact:
             return found[0]
     candidates = [f"{f.id} {f.text}" for f in close[:10]]
     raise NoSingleMatch(
-        f"no single fact is meant by {words[:80]!r}; nothing was removed"
+        f"no single fact is meant by {words[:80]!r}; nothing was changed"
         + (". Close ones: " + "; ".join(candidates) if candidates else ""),
         candidates,
     )

@@ -2,10 +2,10 @@
 
 from dataclasses import asdict, dataclass
 
-from letopis.errors import FactRefused, SessionNotFound
+from letopis.errors import NoSingleMatch, SessionNotFound
+from letopis.lifecycle.remember import single
 from letopis.model.facts import Fact
 from letopis.model.journal import Batch, Event
-from letopis.model.update import find
 from letopis.store import Store
 
 
@@ -35,16 +35,15 @@ class Trace:
 
 
 def trace(store: Store, reference: str) -> Trace:
-    """The trace of a fact, by id or text; one that is gone is found in the journal. Raises FactRefused."""
-    fact = find(reference, store.facts.view().facts)
-    current = isinstance(fact, Fact)
+    """The trace of a fact, by id or text; one that is gone is found in the journal. Raises NoSingleMatch."""
     every = [(batch, event) for batch in store.facts.batches() for event in batch.events]
-    if isinstance(fact, str):
+    known = store.facts.view().facts
+    try:
+        fact = single(reference, known)
+    except NoSingleMatch:
         gone = {e.fact_id: e.before for _, e in every if e.before is not None}
-        past = find(reference, [f for f in gone.values() if f is not None])
-        if isinstance(past, str):
-            raise FactRefused(fact)
-        fact = past
+        fact = single(reference, [f for i, f in gone.items() if i not in {k.id for k in known}])
+    current = any(f.id == fact.id for f in known)
     events = tuple((b, e) for b, e in every if e.fact_id == fact.id)
     named = [s for f in (fact, *(e.after for _, e in events if e.after)) for s in f.sources]
     sources, missing = _messages(store, list(dict.fromkeys(named)))

@@ -6,6 +6,7 @@ honours Retry-After; its errors are translated here, by class, into ours.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,7 @@ class OpenAIModel:
                 timeout=self._settings.timeout,
                 max_retries=self._settings.retries,
             )
+            weakref.finalize(self, self._client.close)
         return self._client
 
     def _arguments(self, request: Request) -> dict[str, Any]:

@@ -1,0 +1,5 @@
+"""`python -m letopis`."""
+
+from letopis.cli.main import main
+
+main()
