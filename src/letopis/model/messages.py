@@ -55,7 +55,7 @@ class Message:
 
 def check(wire: object) -> Mapping[str, Any]:
     """The message, if it is one. Raises InvalidInput."""
-    if not isinstance(wire, Mapping):
+    if type(wire) is not dict and not isinstance(wire, Mapping):
         raise InvalidInput(f"a message must be an object with a role, not {type(wire).__name__}")
     role = wire.get("role")
     if not isinstance(role, str) or role not in ROLES:

@@ -33,7 +33,11 @@ def writing(path: Path | str, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WriteFailed(f"{what} {path} could not be written: {error.strerror}; {_advice(error)}") from error
+        raise _failure(error, path, what) from error
+
+
+def _failure(error: OSError, path: Path | str, what: str) -> WriteFailed:
+    return WriteFailed(f"{what} {path} could not be written: {error.strerror}; {_advice(error)}")
 
 
 def _advice(error: OSError) -> str:
@@ -44,36 +48,38 @@ def _advice(error: OSError) -> str:
     return "what was there before is unchanged"
 
 
-def append(path: Path, data: bytes, sync: bool = True, whole_until: int | None = None) -> os.stat_result:
-    """Add whole lines to the end of a file; returns what the file is like afterwards.
-
-    A torn last line is ended first, so nothing is ever glued to it; a caller that knows the
-    file to be `whole_until` its end spares the look. On any error the file is cut back to
-    where it was.
-    """
-    with writing(path, "a line of"):
-        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+def append(path: Path, data: bytes, sync: bool = True) -> None:
+    """Add whole lines to the end of a file; a torn last line is ended first."""
+    try:
+        fd = open_to_append(path)
         try:
-            size = os.fstat(fd).st_size if whole_until is None else whole_until
-            if whole_until is None and size and _last_byte(fd, size) != b"\n":
+            size = os.fstat(fd).st_size
+            if size and _last_byte(fd, size) != b"\n":
                 data = b"\n" + data
-            _append_to(fd, data, size, sync)
-            return os.fstat(fd)
+            append_to(fd, str(path), data, size, sync)
         finally:
             os.close(fd)
+    except OSError as error:
+        raise _failure(error, path, "a line of") from error
 
 
-def _append_to(fd: int, data: bytes, size: int, sync: bool) -> None:
+def open_to_append(path: Path) -> int:
+    """A descriptor for `append_to`; the file is made if there is none."""
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+
+
+def append_to(fd: int, name: str, data: bytes, size: int, sync: bool) -> None:
+    """Add bytes to an open file of this size. On any error the file is cut back to it."""
     try:
         written = os.write(fd, data)
         if written < len(data):
             write_all(fd, data[written:])
         if sync:
             os.fsync(fd)
-    except OSError:
+    except OSError as error:
         with contextlib.suppress(OSError):
             os.ftruncate(fd, size)
-        raise
+        raise _failure(error, name, "a line of") from error
 
 
 def _last_byte(fd: int, size: int) -> bytes:

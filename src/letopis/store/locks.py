@@ -8,8 +8,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,29 +61,24 @@ class Locks:
         self._folder = folder
         self._known: dict[str, _Known] = {}
 
-    @contextmanager
-    def hold(self, name: str, timeout: float = 30.0, passing: bool = False) -> Iterator[None]:
-        """Hold the lock `name`. Raises Busy after `timeout` seconds.
+    def hold(self, name: str, timeout: float = 30.0, passing: bool = False) -> "Hold":
+        """Hold the lock `name` in a `with` block. Raises Busy after `timeout` seconds.
 
         `passing` locks belong to one session and are removed when nobody needs them.
         """
         known = self._known.get(name) or self._known.setdefault(name, _Known(str(self._folder / f"{name}.lock")))
+        return Hold(self, name, known, timeout, passing)
+
+    def take(self, name: str, known: _Known, timeout: float, passing: bool) -> int:
+        """Wait for the lock and return the descriptor that holds it."""
         deadline = time.monotonic() + timeout
         if not (known.turn.acquire(timeout=timeout) if timeout > 0 else known.turn.acquire(blocking=False)):
             raise Busy(f"{name} is in use by another part of this program; try again")
         try:
-            fd = self._acquire(name, known, deadline, passing)
-            try:
-                yield
-            finally:
-                if passing:
-                    _forget(known.path)
-                    known.fd = -1
-                    os.close(fd)
-                else:
-                    _unlock(fd)
-        finally:
+            return self._acquire(name, known, deadline, passing)
+        except BaseException:
             known.turn.release()
+            raise
 
     def _acquire(self, name: str, known: _Known, deadline: float, passing: bool) -> int:
         pause = _FIRST_PAUSE
@@ -112,6 +105,30 @@ class Locks:
             except FileNotFoundError:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+class Hold:
+    """A lock to be held for the length of a `with` block."""
+
+    __slots__ = ("_fd", "_known", "_locks", "_name", "_passing", "_timeout")
+
+    def __init__(self, locks: Locks, name: str, known: _Known, timeout: float, passing: bool) -> None:
+        self._locks, self._name, self._known = locks, name, known
+        self._timeout, self._passing, self._fd = timeout, passing, -1
+
+    def __enter__(self) -> None:
+        self._fd = self._locks.take(self._name, self._known, self._timeout, self._passing)
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            if self._passing:
+                _forget(self._known.path)
+                self._known.fd = -1
+                os.close(self._fd)
+            else:
+                _unlock(self._fd)
+        finally:
+            self._known.turn.release()
 
 
 def _is_current(fd: int, path: str) -> bool:

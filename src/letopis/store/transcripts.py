@@ -6,6 +6,7 @@ session goes, under the lock of its key, to the file that bears it, live or clos
 """
 
 import os
+import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from letopis.store.syncing import Syncer
 from letopis.store.workspace import Workspace
 
 _HEAD_BYTES = 512
+_OPEN_FILES = 64
+_MAY_STAY_OPEN = os.name != "nt"  # where an open file cannot be renamed it is closed after each line
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +40,29 @@ class Appended:
 
 @dataclass(slots=True)
 class _Tail:
-    """What the next append must know of a file, and the file as it was then."""
+    """What the next append must know of a file, and the file as it was then.
 
+    While `fd` is open, no other file can come to have this one's identity.
+    """
+
+    name: str
     transcript: Transcript
     head: bytes
+    fd: int = -1
     identity: tuple[int, int] = (0, 0)
     size: int = -1
-    modified: int = -1
     n: int = 0
     moment: datetime | None = None
     whole: bool = False
     ids: dict[tuple[type, Any], int] = field(default_factory=dict)
 
     def matches(self, stat: os.stat_result) -> bool:
-        same = self.identity == (stat.st_dev, stat.st_ino) and self.size == stat.st_size
-        return same and self.modified == stat.st_mtime_ns
+        return self.fd >= 0 and self.size == stat.st_size and self.identity == (stat.st_dev, stat.st_ino)
 
-    def note(self, stat: os.stat_result) -> None:
-        self.identity, self.size = (stat.st_dev, stat.st_ino), stat.st_size
-        self.modified = stat.st_mtime_ns
+    def close(self) -> None:
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     def take(self, data: bytes) -> None:
         """Learn from lines and keep none of their text."""
@@ -86,6 +93,7 @@ class Transcripts:
         self._syncer = Syncer() if durability == "batch" else None
         self._tails: dict[Path, _Tail] = {}
         self._paths: dict[str, Path] = {}
+        weakref.finalize(self, _close_all, self._tails)
 
     def locked(self, key: str) -> AbstractContextManager[None]:
         """The lock of a key: appends, and the rename at a close, happen under it."""
@@ -268,40 +276,64 @@ class Transcripts:
         target = self._workspace.closing / f"{names.check_session_id(session_id)}.jsonl"
         if target.exists():
             raise WriteFailed(f"{target} exists already; `letopis doctor` says what to do with two of one session")
+        self._forget(path)
         files.move(path, target)
-        self._tails.pop(path, None)
         return session_id
 
     def _write(self, path: Path, tail: _Tail, data: bytes) -> None:
-        end = tail.size if tail.whole else None
-        stat = files.append(path, data, sync=self._syncer is None, whole_until=end)
+        if not tail.whole:
+            data = b"\n" + data
+        files.append_to(tail.fd, tail.name, data, tail.size, sync=self._syncer is None)
+        tail.size += len(data)
         tail.whole = True
         if self._syncer is not None:
             self._syncer.wrote(path)
-        tail.note(stat)
+        if not _MAY_STAY_OPEN:
+            tail.close()
 
     def _tail(self, path: Path) -> _Tail | None:
-        """The tail of a file as it is now; None where there is no file."""
-        try:
-            stat = os.stat(path)
-        except FileNotFoundError:
-            self._tails.pop(path, None)
-            return None
+        """The tail of a file as it is now, open; None where there is no file."""
         tail = self._tails.get(path)
+        try:
+            stat = os.stat(tail.name if tail is not None else path)
+        except FileNotFoundError:
+            self._forget(path)
+            return None
         if tail is not None and tail.matches(stat):
             return tail
         self._workspace.contained(path)
-        with open(path, "rb") as file:
-            head = file.read(_HEAD_BYTES)
-            if tail is None or tail.head != head[: len(tail.head)] or file.seek(0, 2) < tail.size:
-                tail = _Tail(Transcript(), head)
-                file.seek(0)
-            else:
-                file.seek(tail.size)
-            tail.take(file.read())
-            tail.note(os.fstat(file.fileno()))
-        self._tails[path] = tail
+        self._forget(path)
+        if len(self._tails) >= _OPEN_FILES:
+            self._forget(next(iter(self._tails)))
+        tail = self._tails[path] = self._opened(path, tail)
         return tail
+
+    @staticmethod
+    def _opened(path: Path, before: _Tail | None) -> _Tail:
+        """The tail of a file; what was known of it is carried on if it is the same file, grown."""
+        with open(path, "rb") as file, files.writing(path, "a line of"):
+            head = file.read(_HEAD_BYTES)
+            size = file.seek(0, 2)
+            if before is None or before.head != head[: len(before.head)] or size < before.size:
+                before = _Tail(str(path), Transcript(), head)
+            file.seek(max(before.size, 0))
+            data = file.read()
+            before.take(data)
+            before.size = max(before.size, 0) + len(data)
+            stat = os.fstat(file.fileno())
+            before.identity = (stat.st_dev, stat.st_ino)
+            before.fd = files.open_to_append(path)
+        return before
+
+    def _forget(self, path: Path) -> None:
+        tail = self._tails.pop(path, None)
+        if tail is not None:
+            tail.close()
+
+
+def _close_all(tails: dict[Path, _Tail]) -> None:
+    for tail in tails.values():
+        tail.close()
 
 
 def new_session_id() -> str:
