@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from letopis.model import guards
 from letopis.model.facts import Document, parse
-from letopis.model.payloads import Operation
+from letopis.model.proposals import Operation
 from letopis.model.update import Decider, Evidence, from_whole_file
 from tests.test_messages import stored
 
@@ -28,7 +28,7 @@ def decide(document: Document, *operations: Operation, trusted: bool = False) ->
 
 
 def refusal(text: str, *source: int) -> str:
-    decided = decide(parse(""), Operation(op="add", text=text, source=list(source))).decided
+    decided = decide(parse(""), Operation(op="add", text=text, source=source)).decided
     return decided.refused[0] if decided.refused else ""
 
 
@@ -87,8 +87,8 @@ def test_a_fact_is_not_added_twice_and_a_changed_attribute_is_a_replacement() ->
     document = parse("- My dog is called Max <!-- f:0000aaaa -->\n- Likes tea <!-- f:0000bbbb -->\n")
     decider = decide(
         document,
-        Operation(op="add", text="likes tea.", source=[3]),
-        Operation(op="add", text="My dog is called Rex", source=[3]),
+        Operation(op="add", text="likes tea.", source=(3,)),
+        Operation(op="add", text="My dog is called Rex", source=(3,)),
         trusted=True,
     )
     assert [fact.id for fact in decider.decided.known] == ["0000bbbb"]
@@ -98,7 +98,7 @@ def test_a_fact_is_not_added_twice_and_a_changed_attribute_is_a_replacement() ->
 
 def test_a_batch_that_removes_too_much_is_refused_whole() -> None:
     document = parse("".join(f"- Fact about dog {n} <!-- f:{n:08x} -->\n" for n in range(10)))
-    removals = [Operation(op="remove", fact=f"{n:08x}", source=[3]) for n in range(4)]
+    removals = [Operation(op="remove", fact=f"{n:08x}", source=(3,)) for n in range(4)]
     assert decide(document, *removals).decided.events == []
     assert len(decide(document, *removals[:3]).decided.events) == 3
     assert len(decide(document, *removals, trusted=True).decided.events) == 4

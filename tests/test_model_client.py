@@ -10,18 +10,19 @@ from hypothesis import strategies as st
 
 from letopis import errors
 from letopis.errors import AnswerUnusable, KeyRefused, ModelError, RequestRefused, Unavailable
+from letopis.lifecycle import summarise
 from letopis.llm import Reply, Request, thinking
 from letopis.llm.openai_client import TRANSLATIONS, OpenAIModel
 from letopis.llm.scripted import ScriptedModel, calling
 from letopis.llm.scripted_server import HTML, Calls, Fault, Script, ScriptedServer, Text
-from letopis.llm.structured import ask, form_of
-from letopis.model.payloads import Summary
+from letopis.llm.structured import ask
+from letopis.model.proposals import Summary
 from letopis.settings.tree import ModelSettings
 
 pytestmark = pytest.mark.timeout(30)
 ASKED = Request([{"role": "user", "content": "hi"}])
 GOOD = {"title": "T", "summary": "S"}
-FORM = form_of("save_summary", "Save.", Summary)
+FORM = summarise.FORM
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_a_streamed_thought_never_shows_more_than_the_text(parts: list[str]) -> 
 def structured(server: ScriptedServer, *script: Script) -> Summary:
     server.enqueue(*script)
     answer = ask(model(server), ASKED.messages, FORM, lambda payload: [], lambda reply: None)
-    return answer.payload  # type: ignore[no-any-return]
+    return answer.payload
 
 
 def test_the_tool_is_forced(server: ScriptedServer) -> None:

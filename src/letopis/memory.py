@@ -1,14 +1,17 @@
-"""The library: `open_memory` and the handful of methods that everything else is made of."""
+"""The library: `open_memory` and the handful of methods that everything else is made of.
+
+What only a turn needs is imported when a turn is taken.
+"""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from letopis import context, index, settings, tools
-from letopis import turn as turns
+from letopis import index, settings
 from letopis.lifecycle import close as closing
 from letopis.lifecycle import remember as remembering
+from letopis.lifecycle.lookup import listed, meant
 from letopis.lifecycle.shared import is_shared_key
 from letopis.llm import connect
 from letopis.llm.connect import Models
@@ -19,9 +22,10 @@ from letopis.model.transcript import Transcript
 from letopis.settings import Clock, Loaded, SystemClock
 from letopis.store import Store, open_store
 from letopis.store.transcripts import Appended
-from letopis.tools.session_history import meant
-from letopis.tools.session_list import listed
-from letopis.turn import Done, Event, Failed
+
+if TYPE_CHECKING:
+    from letopis.context import Prompt
+    from letopis.turn import Done, Event, Failed
 
 DEFAULT_KEY = "cli:local"
 
@@ -57,8 +61,10 @@ class Memory:
         *,
         persona: str = "default",
         metadata: Mapping[str, Any] | None = None,
-    ) -> Done | Failed:
+    ) -> "Done | Failed":
         """Answer a message, with the memory, and keep both; the last event of `stream`."""
+        from letopis.turn import Done, Failed
+
         last: Event | None = None
         for event in self.stream(key, message, persona=persona, metadata=metadata):
             last = event
@@ -72,12 +78,16 @@ class Memory:
         *,
         persona: str = "default",
         metadata: Mapping[str, Any] | None = None,
-    ) -> Iterator[Event]:
+    ) -> "Iterator[Event]":
         """The same, event by event."""
-        return turns.stream(self.store, self.models, key, message, persona, metadata)
+        from letopis import turn
 
-    def context(self, key: str, *, persona: str = "default") -> context.Prompt:
+        return turn.stream(self.store, self.models, key, message, persona, metadata)
+
+    def context(self, key: str, *, persona: str = "default") -> "Prompt":
         """The prompt that the next reply under this key would get."""
+        from letopis import context, tools
+
         live = self.store.sessions.live(key)
         persona = live.header.persona if live and live.header else persona
         specs = [tool.spec() for tool in tools.available(self.store).values()]

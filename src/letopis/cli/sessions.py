@@ -4,6 +4,7 @@ import click
 
 from letopis.cli.app import App, common
 from letopis.cli.memory import fact_record
+from letopis.lifecycle.lookup import record_of
 from letopis.model.session import SessionLine
 
 
@@ -37,12 +38,10 @@ def list_(app: App, key: str | None, slug: str | None, limit: int) -> None:
 @common
 def show(app: App, session_id: str | None, key: str | None, start: int, limit: int) -> None:
     """A session, word for word."""
-    from letopis.tools.session_history import record
-
     line, transcript = app.memory().history(session_id=session_id, key=key)
     messages = [m for m in transcript.messages if m.n >= start]
     messages = messages[:limit] if limit else messages
-    records = [record(m, transcript) for m in messages]
+    records = [record_of(m, transcript) for m in messages]
     lines = [line_of(line), f"  transcript {line.transcript_path}"]
     lines += [f"  note       {line.memory_path}"] if line.memory_path else []
     for item in records:

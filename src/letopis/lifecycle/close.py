@@ -1,16 +1,17 @@
-"""Closing a session: at once for the caller, the rest by whoever drains the queue."""
+"""Closing a session: at once for the caller, the rest by whoever drains the queue.
+
+What needs a model is imported when a model is there.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from letopis.errors import Busy, LetopisError, ModelError, SessionNotFound
-from letopis.lifecycle.consolidate import consolidate_quietly
 from letopis.lifecycle.shared import is_shared
-from letopis.lifecycle.summarise import slug_of, summarise
 from letopis.llm.connect import Models
 from letopis.model import summary as notes
-from letopis.model.payloads import Summary
+from letopis.model.proposals import Summary
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Plan, Transcript
 from letopis.store import Store
@@ -83,6 +84,8 @@ def archive(store: Store, models: Models, session_id: str, report: Report, wait:
         if transcript.plan is None:
             store.closing.put_plan(transcript, _plan(store, models, transcript, report, problems))
         if models.background is not None and not is_shared(store, transcript):
+            from letopis.lifecycle.consolidate import consolidate_quietly
+
             report("taking facts")
             error = consolidate_quietly(store, models.background, transcript)
             problems += [f"facts were not taken: {error}"] if error else []
@@ -101,7 +104,7 @@ def _plan(store: Store, models: Models, transcript: Transcript, report: Report, 
     else:
         made = _summary(store, models, transcript, report, problems)
         status = "done" if made else "raw"
-    plan = store.closing.propose(transcript, slug_of(made, transcript.messages), status)
+    plan = store.closing.propose(transcript, notes.slug_of(made, transcript.messages), status)
     if plan.memory_path is None:
         return plan
     header = store.closing.header_for(transcript, plan)
@@ -114,6 +117,8 @@ def _summary(
 ) -> Summary | None:
     if models.background is None:
         return None
+    from letopis.lifecycle.summarise import summarise
+
     report("summarising")
     try:
         return summarise(store, models.background, transcript.messages)

@@ -14,7 +14,7 @@ from letopis.model import payloads, turns
 from letopis.model.facts import Document
 from letopis.model.journal import Batch, Event
 from letopis.model.messages import Message
-from letopis.model.payloads import Operation, SaveMemory
+from letopis.model.proposals import Operation, SaveMemory
 from letopis.model.transcript import Transcript
 from letopis.model.update import Decided, Decider, Evidence, from_whole_file
 from letopis.store import Store
@@ -22,7 +22,7 @@ from letopis.store.facts import new_event_id
 
 LARGEST_RANGE = 16_000
 FORM: Form[SaveMemory] = Form(
-    ToolSpec("save_memory", "Change the long-term memory.", payloads.schema_of(SaveMemory)),
+    ToolSpec("save_memory", "Change the long-term memory.", payloads.schema_of(payloads.SaveMemoryForm)),
     payloads.parse_save_memory,
 )
 
@@ -61,7 +61,7 @@ def _next_range(store: Store, transcript: Transcript, start: int) -> list[Messag
     return material.oldest_within(turns.split(waiting), budget)
 
 
-def _proposed(store: Store, model: ChatModel, span: Sequence[Message], evidence: Evidence) -> list[Operation]:
+def _proposed(store: Store, model: ChatModel, span: Sequence[Message], evidence: Evidence) -> Sequence[Operation]:
     document = store.facts.view().document
     known = "\n".join(f"- [{f.id}] {f.text}" for f in document.facts) or "(none)"
     request = [
@@ -79,7 +79,7 @@ def _proposed(store: Store, model: ChatModel, span: Sequence[Message], evidence:
     return operations_of(answer.payload, document, evidence)
 
 
-def operations_of(payload: SaveMemory, document: Document, evidence: Evidence) -> list[Operation]:
+def operations_of(payload: SaveMemory, document: Document, evidence: Evidence) -> Sequence[Operation]:
     """The operations of a payload; a whole new file is turned into operations."""
     if payload.memory_update.strip() and not payload.operations:
         return from_whole_file(payload.memory_update, document, evidence)

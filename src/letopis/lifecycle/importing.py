@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from letopis.errors import InvalidInput, SourceUnreadable, Unreadable
-from letopis.lifecycle.summarise import slug_of
 from letopis.model import jsonl, names, sources
 from letopis.model.messages import from_stored, to_stored
 from letopis.model.session import SessionLine
 from letopis.model.sources import Conversation, SourceMessage
+from letopis.model.summary import slug_of
 from letopis.store import Store, files
 
 Timed = tuple[dict[str, Any], datetime]

@@ -7,7 +7,7 @@ from letopis.errors import FactRefused, NoSingleMatch
 from letopis.model import facts, guards
 from letopis.model.facts import Document, Fact
 from letopis.model.journal import Event
-from letopis.model.payloads import Operation
+from letopis.model.proposals import Operation
 from letopis.model.text import content_stems
 from letopis.model.update import Decider, Evidence, find, matching
 from letopis.store import Store
@@ -54,7 +54,7 @@ def keep(store: Store, text: str, session_id: str, n: int, section: str = "") ->
     """Keep a fact that message `session_id#n` of a person tells. Raises FactRefused."""
     message = next((m for m in store.sessions.transcript(session_id).messages if m.n == n), None)
     evidence = Evidence(session_id, {n: message} if message else {})
-    operation = Operation(op="add", text=text, section=section, source=[n], reason="told by a person")
+    operation = Operation(op="add", text=text, section=section, source=(n,), reason="told by a person")
     known: list[Fact] = []
 
     def decide(document: Document) -> Sequence[Event]:

@@ -4,16 +4,19 @@ from collections.abc import Sequence
 
 from letopis.errors import AnswerUnusable
 from letopis.lifecycle import material
-from letopis.llm import ChatModel
-from letopis.llm.structured import Answer, ask, form_of
-from letopis.model import guards, names
+from letopis.llm import ChatModel, ToolSpec
+from letopis.llm.structured import Answer, Form, ask
+from letopis.model import guards, payloads
 from letopis.model.messages import Message
-from letopis.model.payloads import Summary
+from letopis.model.proposals import Summary
 from letopis.model.summary import is_russian
 from letopis.model.text import is_cyrillic, words
 from letopis.store import Store
 
-FORM = form_of("save_summary", "Keep the summary of the conversation.", Summary)
+FORM = Form(
+    ToolSpec("save_summary", "Keep the summary of the conversation.", payloads.schema_of(payloads.SummaryForm)),
+    payloads.parse_summary,
+)
 
 
 def summarise(store: Store, model: ChatModel, messages: Sequence[Message]) -> Summary:
@@ -54,15 +57,3 @@ def problems(summary: Summary, messages: Sequence[Message]) -> list[str]:
     if is_cyrillic(text) is not None and is_cyrillic(text) != is_russian(messages):
         found.append("it must be in the language in which the user writes")
     return found
-
-
-def slug_of(summary: Summary | None, messages: Sequence[Message]) -> str:
-    """A name for the session: the model's if it is one, else the title, else the first words said."""
-    first = next((m.text for m in messages if m.spoken and m.role == "user" and words(m.text)), "")
-    proposals = [summary.slug, summary.title] if summary else []
-    for text in (*proposals, " ".join(first.split()[:6])):
-        usable = text and len(text) <= 100 and not any(c in text for c in "/\\.:") and not guards.is_error_text(text)
-        made = names.slug(text, "") if usable else ""
-        if made:
-            return made
-    return names.slug(" ".join(words(first)[:6]))

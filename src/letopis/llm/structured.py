@@ -10,11 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ValidationError
-
 from letopis.errors import AnswerUnusable, RequestRefused
 from letopis.llm.port import GOOD_FINISHES, ChatModel, Reply, Request, ToolSpec
-from letopis.model import guards, payloads
+from letopis.model import guards
 
 Payload = TypeVar("Payload")
 MAX_ANSWER_CHARACTERS = 200_000
@@ -37,18 +35,6 @@ class Answer(Generic[Payload]):
     payload: Payload
     problems: tuple[str, ...]
     replies: tuple[Reply, ...]
-
-
-def form_of(name: str, description: str, payload: type[BaseModel]) -> Form[Any]:
-    """The form of a pydantic model."""
-
-    def read(value: Mapping[str, Any]) -> tuple[Any, list[str]]:
-        try:
-            return payload.model_validate(value), []
-        except ValidationError as error:
-            raise AnswerUnusable(f"the answer breaks its schema: {payloads.explain(error)}") from None
-
-    return Form(ToolSpec(name, description, payloads.schema_of(payload)), read)
 
 
 def ask(

@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from letopis.errors import AnswerUnusable
+from letopis.model.proposals import Operation, SaveMemory, Summary
+
 
 def _numbers(value: object) -> object:
     """Message numbers come as 12, "12", "#12" or "id#12", alone or in a list."""
@@ -23,7 +26,7 @@ Text = Annotated[str, BeforeValidator(_text)]
 Numbers = Annotated[list[int], BeforeValidator(_numbers)]
 
 
-class Operation(BaseModel):
+class OperationForm(BaseModel):
     """One change of the facts."""
 
     model_config = ConfigDict(extra="ignore")
@@ -38,16 +41,16 @@ class Operation(BaseModel):
     reason: Text = Field("", description="why this change")
 
 
-class SaveMemory(BaseModel):
+class SaveMemoryForm(BaseModel):
     """Changes of the long-term memory. An empty list means that nothing is worth keeping."""
 
     model_config = ConfigDict(extra="ignore")
 
-    operations: list[Operation] = Field(default=[], description="the changes, in order")
+    operations: list[OperationForm] = Field(default=[], description="the changes, in order")
     memory_update: Text = Field("", description="instead of operations: the whole new MEMORY.md")
 
 
-class Summary(BaseModel):
+class SummaryForm(BaseModel):
     """The summary of a closed conversation, in the language of the conversation."""
 
     model_config = ConfigDict(extra="ignore")
@@ -71,14 +74,25 @@ def parse_save_memory(payload: Mapping[str, Any]) -> tuple[SaveMemory, list[str]
         items = []
     for at, item in enumerate(items or []):
         try:
-            good.append(Operation.model_validate(item))
+            form = OperationForm.model_validate(item)
+            good.append(Operation(**{**form.model_dump(), "source": tuple(form.source)}))
         except ValidationError as error:
             problems.append(f"operation {at + 1}: {explain(error)}")
     update = payload.get("memory_update")
     if update is not None and not isinstance(update, str):
         problems.append(f"memory_update must be a text, not {type(update).__name__}")
         update = ""
-    return SaveMemory(operations=good, memory_update=update or ""), problems
+    return SaveMemory(tuple(good), update or ""), problems
+
+
+def parse_summary(payload: Mapping[str, Any]) -> tuple[Summary, list[str]]:
+    """The summary. Raises AnswerUnusable where its form is wrong."""
+    try:
+        form = SummaryForm.model_validate(payload)
+    except ValidationError as error:
+        raise AnswerUnusable(f"the answer breaks its schema: {explain(error)}") from None
+    lists = {name: tuple(value) for name, value in form.model_dump().items() if isinstance(value, list)}
+    return Summary(**{**form.model_dump(), **lists}), []
 
 
 def explain(error: ValidationError) -> str:

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from letopis.model import secrets
+from letopis.model import guards, names, secrets
 from letopis.model.messages import Message
-from letopis.model.payloads import Summary
-from letopis.model.text import is_cyrillic, one_line, printable, shorten
+from letopis.model.proposals import Summary
+from letopis.model.text import is_cyrillic, one_line, printable, shorten, words
 from letopis.model.turns import last_spoken
 
 RAW_MESSAGES = 20
@@ -60,28 +60,28 @@ def is_russian(messages: Sequence[Message]) -> bool:
 
 def render(header: NoteHeader, summary: Summary, messages: Sequence[Message]) -> str:
     """The summary note; key messages are quoted from the transcript itself."""
-    words = _RUSSIAN if is_russian(messages) else _ENGLISH
+    labels = _RUSSIAN if is_russian(messages) else _ENGLISH
     by_number = {m.n: m for m in messages if m.spoken}
     quoted = [by_number[n] for n in dict.fromkeys(summary.key_messages) if n in by_number]
-    blocks = [_title(summary.title, words["title"]), *header.lines(), "", f"## {words['summary']}", ""]
+    blocks = [_title(summary.title, labels["title"]), *header.lines(), "", f"## {labels['summary']}", ""]
     blocks += [_paragraph(summary.summary), ""]
     for name in ("decisions", "next_steps", "topics"):
         items = [shorten(one_line(item), 500) for item in getattr(summary, name) if one_line(item)]
         if items:
-            blocks += [f"## {words[name]}", "", *(f"- {item}" for item in items), ""]
+            blocks += [f"## {labels[name]}", "", *(f"- {item}" for item in items), ""]
     if quoted:
-        blocks += [f"## {words['key_messages']}", "", *_quotes(quoted, words), ""]
-    return _finish(blocks, words)
+        blocks += [f"## {labels['key_messages']}", "", *_quotes(quoted, labels), ""]
+    return _finish(blocks, labels)
 
 
 def render_raw(header: NoteHeader, messages: Sequence[Message]) -> str:
     """The raw note: the last messages that were said."""
-    words = _RUSSIAN if is_russian(messages) else _ENGLISH
+    labels = _RUSSIAN if is_russian(messages) else _ENGLISH
     last = last_spoken(messages, RAW_MESSAGES)
     first = next((m for m in messages if m.spoken and m.role == "user" and m.text.strip()), None)
     title = shorten(one_line(first.text), 60) if first else ""
-    blocks = [_title(title, words["title"]), *header.lines(), "", f"_{words['raw_note']}_", ""]
-    return _finish([*blocks, f"## {words['raw']}", "", *_quotes(last, words), ""], words)
+    blocks = [_title(title, labels["title"]), *header.lines(), "", f"_{labels['raw_note']}_", ""]
+    return _finish([*blocks, f"## {labels['raw']}", "", *_quotes(last, labels), ""], labels)
 
 
 def _title(title: str, fallback: str) -> str:
@@ -93,15 +93,15 @@ def _paragraph(text: str) -> str:
     return "\n".join(re.sub(r"^\s*(?:#+|[-*]\s+(?=\**Session ))\s*", "", line) for line in text.strip().splitlines())
 
 
-def _quotes(messages: Sequence[Message], words: dict[str, str]) -> list[str]:
+def _quotes(messages: Sequence[Message], labels: dict[str, str]) -> list[str]:
     return [
-        f"- **{words.get(m.role, m.role)}** (#{m.n}): {shorten(one_line(m.text), _QUOTE_CHARACTERS)}" for m in messages
+        f"- **{labels.get(m.role, m.role)}** (#{m.n}): {shorten(one_line(m.text), _QUOTE_CHARACTERS)}" for m in messages
     ]
 
 
-def _finish(blocks: list[str], words: dict[str, str]) -> str:
+def _finish(blocks: list[str], labels: dict[str, str]) -> str:
     text = printable("\n".join(blocks)).rstrip("\n") + "\n"
-    return secrets.redact(text, words is _RUSSIAN)
+    return secrets.redact(text, labels is _RUSSIAN)
 
 
 def header_fields(text: str) -> dict[str, str]:
@@ -115,3 +115,15 @@ def header_fields(text: str) -> dict[str, str]:
             link = re.fullmatch(r"\[(.*)\]\(.*\)", match[2])
             out.setdefault(match[1], link[1] if link else match[2])
     return out
+
+
+def slug_of(summary: Summary | None, messages: Sequence[Message]) -> str:
+    """A name for the session: the model's if it is one, else the title, else the first words said."""
+    first = next((m.text for m in messages if m.spoken and m.role == "user" and words(m.text)), "")
+    proposals = [summary.slug, summary.title] if summary else []
+    for text in (*proposals, " ".join(first.split()[:6])):
+        usable = text and len(text) <= 100 and not any(c in text for c in "/\\.:") and not guards.is_error_text(text)
+        made = names.slug(text, "") if usable else ""
+        if made:
+            return made
+    return names.slug(" ".join(words(first)[:6]))

@@ -8,7 +8,7 @@ from letopis.model import explicit, facts, guards
 from letopis.model.facts import Document, Fact
 from letopis.model.journal import Event
 from letopis.model.messages import Message
-from letopis.model.payloads import Operation
+from letopis.model.proposals import Operation
 from letopis.model.text import content_stems, overlap
 
 SIMILAR = 0.6
@@ -185,7 +185,7 @@ def from_whole_file(text: str, document: Document, evidence: Evidence) -> list[O
         else:
             out.append(Operation(op="add", text=fact.text, section=fact.section, source=source))
     newest = max((n for n, m in evidence.messages.items() if m.spoken), default=0)
-    out.extend(Operation(op="remove", fact=f.id, source=[newest], reason="left out of the new file") for f in gone)
+    out.extend(Operation(op="remove", fact=f.id, source=(newest,), reason="left out of the new file") for f in gone)
     return out
 
 
@@ -193,8 +193,8 @@ def _alike(left: str, right: str) -> float:
     return difflib.SequenceMatcher(None, content_stems(left), content_stems(right)).ratio()
 
 
-def _likeliest(text: str, evidence: Evidence) -> list[int]:
+def _likeliest(text: str, evidence: Evidence) -> tuple[int, ...]:
     wanted = set(content_stems(text))
     scored = [(len(wanted & set(content_stems(m.text))), n) for n, m in evidence.messages.items() if m.spoken]
     best = max(scored, default=(0, 0))
-    return [best[1]] if best[0] else []
+    return (best[1],) if best[0] else ()

@@ -1,6 +1,7 @@
 """`save_memory`: add, replace or remove facts of the long-term memory."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -22,7 +23,7 @@ class Arguments(BaseModel):
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """What the model is told: the same form as everywhere."""
-        return payloads.SaveMemory.model_json_schema(*args, **kwargs)
+        return payloads.SaveMemoryForm.model_json_schema(*args, **kwargs)
 
 
 def _run(context: ToolContext, arguments: Arguments) -> Mapping[str, Any]:
@@ -35,8 +36,7 @@ def _run(context: ToolContext, arguments: Arguments) -> Mapping[str, Any]:
 
     def decide(document: Document) -> Sequence[Event]:
         operations = [
-            op if op.source else op.model_copy(update={"source": [context.n]})
-            for op in operations_of(payload, document, evidence)
+            op if op.source else replace(op, source=(context.n,)) for op in operations_of(payload, document, evidence)
         ]
         today = context.store.clock.now().date().isoformat()
         decided.append(Decider(document, evidence, today, new_event_id).take(operations))

@@ -5,11 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from letopis.model.session import SessionLine
-from letopis.store import Store
+from letopis.lifecycle.lookup import FILTERS, listed
 from letopis.tools.registry import Tool, ToolContext
-
-_FILTERS = ("session_id", "key", "slug", "memory_path", "transcript_path")
 
 
 class Arguments(BaseModel):
@@ -26,22 +23,8 @@ class Arguments(BaseModel):
     offset: int = Field(0, ge=0, description="how many to skip; see next_offset")
 
 
-def listed(store: Store, filters: Mapping[str, str | None], within: str | None = None) -> list[SessionLine]:
-    """The sessions that fit, newest first; `within` is the key a shared conversation is held to."""
-    found = store.sessions.all()
-    for name in _FILTERS:
-        wanted = filters.get(name)
-        if wanted:
-            found = [s for s in found if _fits(name, wanted, getattr(s, name))]
-    return [s for s in found if within is None or s.key == within]
-
-
-def _fits(name: str, wanted: str, value: str | None) -> bool:
-    return wanted in (value or "") if name == "slug" else value == wanted
-
-
 def _run(context: ToolContext, arguments: Arguments) -> Mapping[str, Any]:
-    filters = {name: getattr(arguments, name) for name in _FILTERS}
+    filters = {name: getattr(arguments, name) for name in FILTERS}
     found = listed(context.store, filters, context.key if context.shared else None)
     page = found[arguments.offset : arguments.offset + arguments.limit]
     out: dict[str, Any] = {"status": "ok" if found else "empty", "total": len(found)}
