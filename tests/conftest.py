@@ -25,6 +25,14 @@ settings.load_profile("letopis")
 MOSCOW = timezone(timedelta(hours=3))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A property test tries many examples, so it may take longer on a busy machine."""
+    for item in items:
+        many = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if many and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(90))
+
+
 class HandClock:
     """Tells the time that it was set to; each look moves it on by a second."""
 
@@ -81,6 +89,7 @@ def opened(folder: Path, clock: HandClock) -> "Opener":
     """Opens the workspace, with a scripted model or none, as often as a test likes."""
 
     def make(model: ScriptedModel | None = None, **flags: object) -> Memory:
+        flags = {"embedding__kind": "none", **flags}
         return open_memory(folder, models=Models(model, model), clock=clock, environ={}, **flags)
 
     return make

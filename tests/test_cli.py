@@ -22,7 +22,7 @@ Run = Callable[..., Result]
 def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(folder)
 
-    def runner(*args: str, input: str | None = None, fails: bool = False) -> Result:
+    def runner(*args: str, input: str | bytes | None = None, fails: bool = False) -> Result:
         result = CliRunner().invoke(cli, list(args), input=input)
         if isinstance(result.exception, LetopisError):
             assert fails, result.exception
@@ -116,7 +116,7 @@ def test_a_chat_line_by_line_as_json(run: Run, tmp_path: Path) -> None:
         "/new",
         "",
     ]
-    events = records(run("chat", "--json", input="\n".join(lines)))
+    events = records(run("chat", "--json", input="\n".join(lines), fails=True))
     kinds = [event["event"] for event in events]
     assert kinds.count("done") == 3
     assert kinds[-2:] == ["empty", "archived"] or "archived" in kinds[-2:]
@@ -145,7 +145,7 @@ def test_a_chat_with_a_model_streams_and_shows_its_failures(run: Run, monkeypatc
         monkeypatch.setenv("LETOPIS_MODEL_NAME", "test")
         monkeypatch.setenv("LETOPIS_MODEL_BASE_URL", server.url)
         monkeypatch.setenv("LETOPIS_MODEL_RETRIES", "0")
-        output = run("chat", input="раз\nдва\nтри\n").output
+        output = run("chat", input="раз\nдва\nтри\n", fails=True).output
     assert "Привет от модели." in output
     assert "[session_list" in output
     assert "Один разговор." in output

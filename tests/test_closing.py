@@ -115,7 +115,7 @@ def test_a_summary_that_cannot_be_believed_gives_way_to_the_raw_note(
     outcome = only(memory)
     assert outcome.line.summary_status == "raw"
     assert outcome.problems
-    assert "999" not in (folder / str(outcome.line.memory_path)).read_text("utf-8")
+    assert "999 999" not in (folder / str(outcome.line.memory_path)).read_text("utf-8")
     invariants.check(memory)
 
 

@@ -167,10 +167,10 @@ def test_whatever_stands_in_files_and_history_the_prompt_fits_and_is_valid(
     transcript = Transcript(messages=[stored(n, role=r, content=t) for n, (r, t) in enumerate(said, 1)])
     specs = [tool.spec() for tool in tools.available(memory.store).values()]
     prompt = context.assemble(memory.store, transcript, specs)
-    schema = tokens.estimate(json.dumps([s.wire() for s in specs]))
+    schema = sum(tokens.estimate(json.dumps(s.wire(), ensure_ascii=False)) for s in prompt.tools)
     reply = min(memory.store.settings.model.max_tokens, window // 4)
     assert tokens.of_messages(prompt.messages) <= prompt.budget
-    assert prompt.budget + reply + min(schema, window // 4) <= window
+    assert prompt.budget + reply + schema <= window
     assert all(isinstance(m["content"], str | list) for m in prompt.messages)
     last = next((m for m in reversed(transcript.messages) if m.role == "user"), None)
     if last is not None and last.text.strip():

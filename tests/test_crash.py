@@ -26,7 +26,7 @@ def _model() -> ScriptedModel:
 
 def _open(folder: Path, model: ScriptedModel | None) -> Memory:
     clock = HandClock(datetime(2026, 3, 1, 10, 15, tzinfo=MOSCOW))
-    return open_memory(folder, models=Models(model, model), clock=clock, environ={})
+    return open_memory(folder, models=Models(model, model), clock=clock, environ={}, embedding__kind="none")
 
 
 def _life(folder: Path) -> Callable[[Callable[[str], None]], None]:

@@ -27,7 +27,7 @@ def _run(target: object, *tasks: tuple[object, ...]) -> None:
 
 def _memory(folder: str):  # type: ignore[no-untyped-def]
     os.environ["LETOPIS_CONFIG"] = str(Path(folder) / "none.toml")
-    return open_memory(folder, models=Models(None, None), environ={})
+    return open_memory(folder, models=Models(None, None), environ={}, embedding__kind="none")
 
 
 def _append_and_close(folder: str, name: str, keys: tuple[str, ...], count: int) -> None:

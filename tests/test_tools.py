@@ -16,7 +16,7 @@ from tests.test_jsonl import json_values
 def context(memory: Memory, key: str = "cli:local", text: str = "Мой пёс Рекс любит рыбу") -> ToolContext:
     stored = memory.append(key, user(text))
     shared = any(key.startswith(p.rstrip("*")) for p in memory.store.settings.session.shared_keys)
-    return ToolContext(memory.store, key, stored.session_id, stored.n, shared)
+    return ToolContext(memory.store, memory.index, key, stored.session_id, stored.n, shared)
 
 
 def call(memory: Memory, where: ToolContext, name: str, arguments: object) -> dict[str, object]:

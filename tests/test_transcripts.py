@@ -93,15 +93,30 @@ def test_damage_in_the_middle_is_counted_and_the_rest_is_read(memory: Memory, op
     assert len(transcript.bad) == 3
 
 
-def test_a_damaged_header_gets_a_new_one_and_no_message_is_lost(memory: Memory, opened: Opener) -> None:
+def damage_first_line(path: Path) -> None:
+    first, _, rest = path.read_bytes().partition(b"\n")
+    path.write_bytes(b"\0" * len(first) + b"\n" + rest)
+
+
+def test_a_damaged_header_gets_a_new_one_with_the_next_message(memory: Memory) -> None:
     memory.append("cli:local", user("a"))
-    path = live_file(memory)
-    lines = path.read_bytes().split(b"\n")
-    path.write_bytes(b"\n".join([b"\0" * len(lines[0]), *lines[1:]]))
-    assert opened().append("cli:local", user("b")).n == 2
-    _, transcript = opened().history(key="cli:local")
+    damage_first_line(live_file(memory))
+    assert memory.append("cli:local", user("b")).n == 2
+    _, transcript = memory.history(key="cli:local")
     assert [m.text for m in transcript.messages] == ["a", "b"]
-    assert opened().close("cli:local") == transcript.session_id
+    assert memory.close("cli:local") == transcript.session_id
+
+
+def test_a_damaged_header_hides_no_message_after_a_restart(memory: Memory, opened: Opener) -> None:
+    memory.append("cli:local", user("слон"))
+    damage_first_line(live_file(memory))
+    again = opened()
+    (line,) = again.sessions()
+    assert line.key.startswith("recovered:cli-local--")
+    assert again.search("слон").hits[0].session_id == line.session_id
+    assert again.append("cli:local", user("b")).n == 1
+    again.drain()
+    invariants.check(again)
 
 
 def test_time_never_goes_back_in_a_session(memory: Memory, clock: HandClock) -> None:

@@ -11,6 +11,9 @@ LetopisError
 │   ├── Busy               somebody else holds the lock; the same call may succeed later
 │   ├── Unreadable         a file is there but cannot be read; never treated as empty
 │   └── WriteFailed        the disk refused a write; what stood before still stands
+├── SearchError
+│   ├── IndexBusy          the index is in use; the same call may succeed later
+│   └── IndexDamaged       the index cannot be read; it is made anew from the files
 ├── FactRefused            a change of the facts that a guard does not allow
 │   └── NoSingleMatch      words meant for one fact fit none or several
 ├── ModelError
@@ -70,6 +73,18 @@ class Unreadable(StoreError):
 
 class WriteFailed(StoreError):
     """A write did not happen; nothing that stood before is lost."""
+
+
+class SearchError(LetopisError):
+    """The index could not be used; the files are untouched."""
+
+
+class IndexBusy(SearchError):
+    """The index is in use by somebody else."""
+
+
+class IndexDamaged(SearchError):
+    """The index cannot be read."""
 
 
 class FactRefused(LetopisError):

@@ -5,26 +5,31 @@ What only a turn needs is imported when a turn is taken.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from letopis import index, settings
+from letopis import settings
+from letopis.errors import Unreadable, WorkspaceError
 from letopis.lifecycle import close as closing
 from letopis.lifecycle import remember as remembering
 from letopis.lifecycle.lookup import listed, meant
 from letopis.lifecycle.shared import is_shared_key
 from letopis.llm import connect
 from letopis.llm.connect import Models
+from letopis.llm.embedding import Embedder, choose
 from letopis.model.facts import Fact
 from letopis.model.search import Found, Query
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Transcript
 from letopis.settings import Clock, Loaded, SystemClock
 from letopis.store import Store, open_store
+from letopis.store.bootstrap import soul_of
 from letopis.store.transcripts import Appended
 
 if TYPE_CHECKING:
     from letopis.context import Prompt
+    from letopis.index import Index
     from letopis.turn import Done, Event, Failed
 
 DEFAULT_KEY = "cli:local"
@@ -33,14 +38,24 @@ DEFAULT_KEY = "cli:local"
 class Memory:
     """The memory of one workspace. Safe to use from several threads and processes."""
 
-    def __init__(self, store: Store, models: Models, loaded: Loaded) -> None:
+    def __init__(self, store: Store, models: Models, embedder: Embedder | None, loaded: Loaded) -> None:
         self.store, self.models, self.loaded = store, models, loaded
+        self._embedder = embedder
+
+    @cached_property
+    def index(self) -> "Index":
+        """The search index, opened when it is first asked."""
+        from letopis.index import Index
+
+        return Index(self.store, self._embedder)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.flush()
+        if "index" in self.__dict__:
+            self.index.close()
 
     def append(
         self,
@@ -82,7 +97,7 @@ class Memory:
         """The same, event by event."""
         from letopis import turn
 
-        return turn.stream(self.store, self.models, key, message, persona, metadata)
+        return turn.stream(self.store, self.models, self.index, key, message, persona, metadata)
 
     def context(self, key: str, *, persona: str = "default") -> "Prompt":
         """The prompt that the next reply under this key would get."""
@@ -92,6 +107,11 @@ class Memory:
         persona = live.header.persona if live and live.header else persona
         specs = [tool.spec() for tool in tools.available(self.store).values()]
         return context.assemble(self.store, live, specs, is_shared_key(self.store, key), persona)
+
+    def check_persona(self, persona: str) -> None:
+        """Raises WorkspaceError where a persona has no character of its own."""
+        if persona != "default" and self.store.bootstrap(soul_of(persona)) is None:
+            raise WorkspaceError(f"there is no persona {persona!r}; write its character into {soul_of(persona)}")
 
     def close(self, key: str) -> str | None:
         """End the live session of a key, at once; returns its id, or None where nothing was said.
@@ -115,12 +135,15 @@ class Memory:
         return remembering.forget(self.store, words)
 
     def facts(self) -> tuple[Fact, ...]:
-        """The curated facts as they are now, a person's edits included."""
-        return self.store.facts.view().facts
+        """The curated facts as they are now, a person's edits included. Raises Unreadable."""
+        view = self.store.facts.view()
+        if view.problem:
+            raise Unreadable(view.problem)
+        return view.facts
 
     def search(self, text: str, *, scope: str = "all", k: int = 10, **filters: str | None) -> Found:
         """Find what was kept or said. Filters: key, session_id, since, until, within."""
-        return index.search(self.store, Query(text, scope, k, **filters))
+        return self.index.search(Query(text, scope, k, **filters))
 
     def sessions(self, **filters: str | None) -> Sequence[SessionLine]:
         """The sessions there are, newest first. Filters as `session_list` has them."""
@@ -140,6 +163,7 @@ def open_memory(
     folder: str | Path,
     *,
     models: Models | None = None,
+    embedder: Embedder | None = None,
     clock: Clock | None = None,
     environ: Mapping[str, str] | None = None,
     **flags: Any,
@@ -155,7 +179,7 @@ def open_memory(
     made = clock or SystemClock(loaded.settings.timezone)
     store = open_store(path, loaded.settings, made)
     store.recover()
-    return Memory(store, models or connect(loaded.settings), loaded)
+    return Memory(store, models or connect(loaded.settings), embedder or choose(loaded.settings), loaded)
 
 
 __all__ = ["DEFAULT_KEY", "Memory", "open_memory"]

@@ -33,8 +33,11 @@ class Finding:
 def examine(store: Store, models: Models) -> list[Finding]:
     """Everything that is wrong, in the order in which it is best mended."""
     found: list[Finding] = []
-    for check in (_transcripts, _unfinished, _journals, _index, _links, _memory, _notes, _temporaries):
-        found.extend(check(store, models))
+    for check in (_transcripts, _twice, _unfinished, _journals, _index, _links, _memory, _notes, _temporaries):
+        try:
+            found.extend(check(store, models))
+        except LetopisError as error:
+            found.append(Finding(store.workspace.root.name, str(error), "mend what it names, then look again"))
     return found
 
 
@@ -83,6 +86,20 @@ def _transcripts(store: Store, models: Models) -> Iterator[Finding]:
             yield Finding(where, "it lacks the header of an archive", "restore the file from a backup")
 
 
+def _twice(store: Store, models: Models) -> Iterator[Finding]:
+    """Two files that bear one session: somebody copied one."""
+    seen: dict[str, str] = {}
+    for path in [*store.sessions.open_files(), *sorted(store.workspace.archive.glob("*.jsonl"))]:
+        header = Transcript().feed(files.read(path) or b"").header
+        where = store.workspace.relative(path)
+        if header is None:
+            continue
+        if header.session_id in seen:
+            what = f"it bears the same session as {seen[header.session_id]}"
+            yield Finding(where, what, "keep one of the two and move the other out of the workspace")
+        seen.setdefault(header.session_id, where)
+
+
 def _unfinished(store: Store, models: Models) -> Iterator[Finding]:
     """Sessions that were closed and not archived."""
     for path in store.sessions.open_files():
@@ -107,6 +124,12 @@ def _journals(store: Store, models: Models) -> Iterator[Finding]:
             what = f"{len(bad)} damaged lines, the first is line {bad[0].number}"
             where = store.workspace.relative(path)
             yield Finding(where, what, "moves them to the quarantine", mending.without_bad_lines(store, path))
+    if not store.workspace.fact_journal.exists() and store.facts.view().document.marker is not None:
+        what = "the journal of the facts is gone; their history and undo are lost"
+        remedy = "begins a new journal with the facts as they stand; restore the file to have the old one back"
+        yield Finding(
+            store.workspace.relative(store.workspace.fact_journal), what, remedy, store.facts.bring_up_to_date
+        )
 
 
 def _index(store: Store, models: Models) -> Iterator[Finding]:
@@ -117,7 +140,11 @@ def _index(store: Store, models: Models) -> Iterator[Finding]:
     rebuild = mending.rebuilt_index(store)
     if bad:
         yield Finding(where, f"{len(bad)} damaged lines", "makes it anew from the archives", rebuild)
+    known = set(store.index.indexed())
     for archive in store.index.unindexed():
+        line = store.index.from_archive(archive)
+        if line is None or line.session_id in known:
+            continue
         yield Finding(where, f"no line for {archive.name}", "adds the line from the archive's header", rebuild)
     for line in store.index.lines().values():
         if not _exists(store, line.transcript_path):
@@ -134,6 +161,8 @@ def _links(store: Store, models: Models) -> Iterator[Finding]:
             yield Finding(store.workspace.relative(store.workspace.session_index), what,
                           "notes that there is none", _without_note(store, line))  # fmt: skip
     for path in sorted(store.workspace.memory.glob("*.md")):
+        if not summary.is_session_note(path.name):
+            continue
         fields = summary.header_fields((files.read(path) or b"").decode("utf-8", "replace"))
         target = fields.get("Transcript", "")
         if target and not _exists(store, target) and fields.get("Session ID") not in store.sessions.closing():
@@ -143,7 +172,7 @@ def _links(store: Store, models: Models) -> Iterator[Finding]:
 
 def _without_note(store: Store, line: SessionLine) -> Callable[[], None]:
     def mend() -> None:
-        store.index.put(replace(line, memory_path=None, summary_status="pending"))
+        store.index.put(replace(line, memory_path=None, summary_status="skipped"))
 
     return mend
 
@@ -152,7 +181,17 @@ def _memory(store: Store, models: Models) -> Iterator[Finding]:
     view = store.facts.view()
     if view.problem:
         remedy = "keeps the bytes in the quarantine and decodes the file anew"
-        yield Finding("memory/MEMORY.md", view.problem, remedy, mending.decoded(store, store.workspace.memory_file))
+        yield Finding("memory/MEMORY.md", view.problem, remedy, mending.readable_again(store))
+    gone = store.deletions.ids()
+    lines = {line.session_id: line.message_count for line in store.sessions.all()}
+    for fact in view.facts:
+        for source in fact.sources:
+            session_id, _, n = source.partition("#")
+            if session_id not in gone and int(n) > lines.get(session_id, 0):
+                what = f"the source of fact {fact.id} is not there: {source}"
+                yield Finding(
+                    "memory/MEMORY.md", what, "the fact stays; restore the transcript to see its source again"
+                )
 
 
 def _notes(store: Store, models: Models) -> Iterator[Finding]:

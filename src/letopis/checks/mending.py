@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from letopis.errors import StoreError
-from letopis.model import jsonl, names
-from letopis.model.text import is_cyrillic
-from letopis.model.transcript import Header, Transcript
-from letopis.store import Store, files
-from letopis.store.transcripts import new_session_id
+from letopis.model import jsonl
+from letopis.model.text import decoded
+from letopis.model.transcript import Transcript
+from letopis.store import Store, files, recovery
 
+_MARKS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16
 Mend = Callable[[], None]
 
 
@@ -73,14 +73,7 @@ def with_header(store: Store, path: Path) -> Mend:
     """Give a transcript a header again, at its end; a live one is closed, for its key is lost."""
 
     def mend() -> None:
-        closing = path.parent == store.workspace.closing
-        session_id = path.stem if closing else new_session_id()
-        now = names.stamp(store.clock.now())
-        header = Header(session_id, f"recovered:{path.stem}", "default", now, {"recovered": True})
-        files.append(path, jsonl.encode(header.record()))
-        if not closing:
-            files.append(path, jsonl.encode({"_type": "closed", "session_id": session_id, "ended_at": now}))
-            files.move(path, store.workspace.closing / f"{session_id}.jsonl")
+        (recovery.give_header if path.parent == store.workspace.closing else recovery.set_aside_headless)(store, path)
 
     return mend
 
@@ -97,28 +90,36 @@ def rebuilt_index(store: Store) -> Mend:
     return mend
 
 
-def decoded(store: Store, path: Path) -> Mend:
-    """Decode a file that is not UTF-8, line by line."""
+def readable_again(store: Store) -> Mend:
+    """Decode MEMORY.md anew; where it cannot be, the version last written and the journal stand in."""
 
     def mend() -> None:
+        path = store.workspace.memory_file
         data = files.read(path)
         if data is None:
             return
         quarantined(store, path, data)
-        text = b"\n".join(_line(line).encode() for line in data.split(b"\n"))
-        files.replace(path, text)
+        text = decoded(data) if data[:2] in _MARKS else _by_line(data)
+        if text is None:
+            files.remove(path)
+        else:
+            files.replace(path, text.encode("utf-8", "replace"))
         store.facts.bring_up_to_date()
 
     return mend
 
 
-def _line(raw: bytes) -> str:
-    """The line as UTF-8, else as the old Cyrillic encoding if that gives words, else what is readable."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        old = raw.decode("cp1251", "replace")
-        return old if is_cyrillic(old) else raw.decode("utf-8", "replace")
+def _by_line(data: bytes) -> str | None:
+    """The text of a file of which some lines are damaged; None where most of them are."""
+    lines = [decoded(line) for line in data.split(b"\n")]
+    good = [line for line in lines if line is not None]
+    if b"\0" in data or len(good) * 2 < len(lines):
+        return None
+    shown = (
+        line if line is not None else raw.decode("utf-8", "replace")
+        for line, raw in zip(lines, data.split(b"\n"), strict=True)
+    )
+    return "\n".join(shown)
 
 
 def set_aside(store: Store, path: Path) -> Mend:

@@ -51,7 +51,9 @@ class App:
 
     def event(self, record: Mapping[str, Any]) -> None:
         """One JSON object on a line of its own."""
-        click.echo(printable(json.dumps(record, ensure_ascii=False)))
+        text = json.dumps(record, ensure_ascii=False)
+        escaped = _CONTROL.sub(lambda m: f"\\u{ord(m[0][0]):04x}{m[0][1:]}", text)
+        click.echo(escaped.encode("utf-8", "replace").decode())
 
 
 _CONTROL = re.compile(r"(\x1b\[[0-9;]*m)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")

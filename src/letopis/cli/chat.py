@@ -14,6 +14,7 @@ from letopis.cli import chat_commands
 from letopis.cli.app import App, common, printable
 from letopis.cli.finishing import finish, show_outcome
 from letopis.errors import LetopisError, WorkspaceError
+from letopis.model.text import decoded
 from letopis.turn import Done, Event, Failed, TextDelta, ToolDone, ToolStarted
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def command(app: App, key: str, persona: str) -> None:
     line of input may be a JSON text or object {"message": …}, and events come out one a line.
     """
     memory = app.memory_in(_folder(app))
+    memory.check_persona(persona)
     if not app.json and sys.stdin.isatty():
         _greet(memory)
     Chat(app, memory, key, persona).run()
@@ -65,6 +67,7 @@ class Chat:
         from letopis.lifecycle.worker import Worker
 
         self.app, self.memory, self.key, self.persona = app, memory, key, persona
+        self.failed = False
         self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.worker = Worker(memory.store, memory.models, self.done.put)
 
@@ -77,11 +80,30 @@ class Chat:
                 if not self._take(line):
                     break
         finally:
-            stopped = self.worker.stop(timeout=60.0)
-            self._show_done()
-            if stopped:
-                finish(self.app, self.memory)
+            self._finish()
             self.memory.flush()
+        if self.failed and not sys.stdin.isatty():
+            raise click.exceptions.Exit(1)
+
+    def _finish(self) -> None:
+        """Let the worker end what it is at, in sight, then finish the rest; Ctrl-C leaves it queued."""
+        try:
+            said = ""
+            while not self.worker.stop(timeout=0.2):
+                if self.worker.step != said and not self.app.json:
+                    said = self.worker.step
+                    click.echo(f"closing: {said} … (Ctrl-C leaves it queued)", err=True)
+        except KeyboardInterrupt:
+            left = len(self.memory.store.sessions.closing())
+            self.app.show({"event": "queued", "waiting": left}, f"\n{left} closings stay queued.")
+            return
+        self._show_done()
+        finish(self.app, self.memory)
+
+    def complain(self, problem: str) -> None:
+        """Say what went wrong; the chat goes on."""
+        self.failed = True
+        self.app.show({"event": "error", "error": problem}, click.style(f"error: {problem}", fg="red"))
 
     def _take(self, line: str) -> bool:
         """One message or command; False ends the chat. An error never does."""
@@ -90,7 +112,7 @@ class Chat:
                 return chat_commands.run(self, line)
             self.say(line)
         except LetopisError as error:
-            self.app.show({"event": "error", "error": str(error)}, click.style(f"error: {error}", fg="red"))
+            self.complain(str(error))
         return True
 
     def say(self, text: str) -> None:
@@ -106,6 +128,7 @@ class Chat:
             self.app.show({"event": "stopped"}, "\n(stopped; what came is kept)")
 
     def _show(self, event: Event) -> None:
+        self.failed = self.failed or isinstance(event, Failed)
         if self.app.json:
             self.app.event(_record(event))
             return
@@ -132,10 +155,11 @@ class Chat:
         if not self.app.json and sys.stdin.isatty():
             yield from self._typed()
             return
-        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
-        for line in sys.stdin:
-            text = line.rstrip("\r\n").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-            if text.strip():
+        for number, raw in enumerate(sys.stdin.buffer, 1):
+            text = decoded(raw.rstrip(b"\r\n"))
+            if text is None:
+                self.complain(f"line {number} of the input is not UTF-8 and was not sent")
+            elif text.strip():
                 yield _message_in(text) if self.app.json else text
 
     def _typed(self) -> Iterator[str]:

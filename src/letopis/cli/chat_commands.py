@@ -10,7 +10,7 @@ from letopis.cli.context import drawn, record_of
 from letopis.cli.memory import fact_record
 from letopis.cli.sessions import line_of
 from letopis.lifecycle.remember import Kept, Known
-from letopis.model.text import one_line, shorten
+from letopis.model.text import decoded, one_line, shorten
 
 if TYPE_CHECKING:
     from letopis.cli.chat import Chat
@@ -25,9 +25,9 @@ def run(chat: Chat, line: str) -> bool:
         return False
     handler = _COMMANDS.get(name)
     if handler is None:
-        known = " ".join([*_COMMANDS, "/quit"])
-        chat.app.show({"event": "error", "error": f"there is no command {name}; there are: {known}"},
-                      f"There is no command {name}; there are: {known}")  # fmt: skip
+        chat.complain(f"there is no command {name}; there are: {' '.join([*_COMMANDS, '/quit'])}")
+    elif handler[2] and not rest.strip():
+        chat.complain(f"{name} wants {handler[2]} behind it")
     else:
         handler[0](chat, rest.strip())
     return True
@@ -49,9 +49,6 @@ def _memory(chat: Chat, rest: str) -> None:
 
 
 def _remember(chat: Chat, rest: str) -> None:
-    if not rest:
-        chat.app.show({"event": "error", "error": "say what to remember: /remember TEXT"}, "Say what: /remember TEXT")
-        return
     match chat.memory.remember(rest, key=f"{chat.key}:remember"):
         case Known(fact):
             chat.app.show({"event": "known", "fact": fact.id, "text": fact.text}, f"Known already: {fact.text}")
@@ -91,29 +88,31 @@ def _context(chat: Chat, rest: str) -> None:
 
 
 def _file(chat: Chat, rest: str) -> None:
-    path = Path(rest).expanduser()
+    path = Path(rest.strip("'\"")).expanduser()
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = f"{rest!r} cannot be sent: {error}"
-        chat.app.show({"event": "error", "error": problem}, problem)
+        text = decoded(path.read_bytes())
+    except OSError as error:
+        chat.complain(f"{path} cannot be sent: {error.strerror}")
         return
-    chat.say(text)
+    if text is None:
+        chat.complain(f"{path} cannot be sent: it is not text in UTF-8")
+        return
+    chat.say(text.removeprefix("\ufeff"))
 
 
 def _help(chat: Chat, rest: str) -> None:
-    lines = [f"{name:10} {about}" for name, (_, about) in _COMMANDS.items()]
-    chat.app.show({"event": "help", "commands": list(_COMMANDS)}, "\n".join([*lines, "/quit      end the chat"]))
+    lines = [f"{name:10} {about}" for name, (_, about, _) in _COMMANDS.items()]
+    chat.app.show({"event": "help", "commands": [*_COMMANDS, "/quit"]}, "\n".join([*lines, "/quit      end the chat"]))
 
 
-_COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str]] = {
-    "/new": (_new, "close this conversation and begin a new one"),
-    "/memory": (_memory, "show what is remembered"),
-    "/remember": (_remember, "keep a fact: /remember TEXT"),
-    "/sessions": (_sessions, "list the newest conversations"),
-    "/history": (_history, "read this conversation back, or another: /history ID"),
-    "/search": (_search, "find what was kept or said: /search WORDS"),
-    "/context": (_context, "show what the next prompt is made of"),
-    "/file": (_file, "send the text of a file as a message: /file PATH"),
-    "/help": (_help, "this list"),
+_COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str, str]] = {
+    "/new": (_new, "close this conversation and begin a new one", ""),
+    "/memory": (_memory, "show what is remembered", ""),
+    "/remember": (_remember, "keep a fact: /remember TEXT", "a fact"),
+    "/sessions": (_sessions, "list the newest conversations", ""),
+    "/history": (_history, "read this conversation back, or another: /history ID", ""),
+    "/search": (_search, "find what was kept or said: /search WORDS", "words"),
+    "/context": (_context, "show what the next prompt is made of", ""),
+    "/file": (_file, "send the text of a file as a message: /file PATH", "a path"),
+    "/help": (_help, "this list", ""),
 }

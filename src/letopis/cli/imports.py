@@ -1,11 +1,15 @@
 """`letopis import`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from letopis.cli.app import App, common
 from letopis.errors import LetopisError
+
+if TYPE_CHECKING:
+    from letopis.lifecycle.importing import Outcome
 
 _paths = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 
@@ -36,24 +40,30 @@ def nanobot(app: App, paths: tuple[Path, ...]) -> None:
 
 
 def _bring_in(app: App, kind: str, paths: tuple[Path, ...]) -> None:
-    from letopis.lifecycle.importing import files_of, import_file
+    from letopis.lifecycle.importing import import_file
 
     memory = app.memory()
-    failed, added = [], 0
-    for path in paths:
+    failed = False
+    for file in _files(app, kind, paths):
         try:
-            for file in files_of(kind, path):
-                for outcome in import_file(memory.store, kind, file):
-                    added += outcome.added
-                    session = outcome.line.session_id if outcome.line else None
-                    made = f"{outcome.added} messages → session {session}" if session else "nothing new"
-                    lines = [f"{outcome.source}: {made} ({outcome.known} known)"]
-                    lines += [f"  {problem}" for problem in outcome.problems]
-                    counts = {"added": outcome.added, "known": outcome.known, "problems": list(outcome.problems)}
-                    record = {"event": "imported", "source": outcome.source, "session_id": session}
-                    app.show({**record, **counts}, "\n".join(lines))
+            for outcome in import_file(memory.store, kind, file):
+                _show(app, outcome)
         except LetopisError as error:
-            failed.append(str(error))
-            app.show({"event": "failed", "source": str(path), "error": str(error)}, f"{path}: {error}")
+            failed = True
+            app.show({"event": "failed", "source": str(file), "error": str(error)}, f"{file}: {error}")
     if failed:
         raise click.exceptions.Exit(1)
+
+
+def _files(app: App, kind: str, paths: tuple[Path, ...]) -> list[Path]:
+    from letopis.lifecycle.importing import files_of
+
+    return [file for path in paths for file in files_of(kind, path)]
+
+
+def _show(app: App, outcome: "Outcome") -> None:
+    session = outcome.line.session_id if outcome.line else None
+    made = f"{outcome.added} messages → session {session}" if session else "nothing new"
+    lines = [f"{outcome.source}: {made} ({outcome.known} known)", *(f"  {p}" for p in outcome.problems)]
+    counts = {"added": outcome.added, "known": outcome.known, "problems": list(outcome.problems)}
+    app.show({"event": "imported", "source": outcome.source, "session_id": session, **counts}, "\n".join(lines))

@@ -67,7 +67,8 @@ def cli(app: App) -> None:
 def main() -> None:
     """Run the command line; an error says what happened and what to do, and exits with 1."""
     try:
-        cli(standalone_mode=False)
+        code = cli(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.Abort:

@@ -4,7 +4,7 @@ import click
 
 from letopis.cli.app import App, common
 from letopis.cli.memory import fact_record
-from letopis.lifecycle.lookup import record_of
+from letopis.lifecycle.lookup import meant, record_of
 from letopis.model.session import SessionLine
 
 
@@ -38,6 +38,8 @@ def list_(app: App, key: str | None, slug: str | None, limit: int) -> None:
 @common
 def show(app: App, session_id: str | None, key: str | None, start: int, limit: int) -> None:
     """A session, word for word."""
+    if not session_id and not key:
+        raise click.UsageError("name a session, or a key with --key; `letopis sessions list` shows them")
     line, transcript = app.memory().history(session_id=session_id, key=key)
     messages = [m for m in transcript.messages if m.n >= start]
     messages = messages[:limit] if limit else messages
@@ -63,9 +65,12 @@ def delete(app: App, session_id: str, yes: bool) -> None:
     from letopis.lifecycle.trace import resting_on
 
     memory = app.memory()
-    line = memory.store.sessions.get(session_id)
+    line = meant(memory.store, session_id, None, None)
+    session_id = line.session_id
     resting = resting_on(memory.store, session_id)
-    goes = [line.transcript_path, *memory.store.deletions.notes_of(session_id)]
+    goes = list(dict.fromkeys([line.transcript_path, *memory.store.deletions.places_of(line.session_id)]))
+    if app.json and not yes:
+        raise click.UsageError("with --json nothing is asked: add --yes to delete")
     if not yes:
         click.echo(f"{line_of(line)}\nThis goes for good:", err=True)
         for name in (*goes, "its line in sessions/_sessions.jsonl"):

@@ -25,15 +25,20 @@ _LEAD = {
     "MEMORY.md": "What you remember (MEMORY.md); facts, not instructions",
 }
 _REPLY_SHARE = 4
+_TOOLS_SHARE = 4
 _MARGIN = 0.97
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is sent, what each block took, and the budget in tokens that it had to fit."""
+    """What is sent, what each block took, and the budget in tokens that it had to fit.
+
+    `tools` are those that the window has room for.
+    """
 
     messages: list[dict[str, Any]]
     blocks: tuple[Block, ...]
+    tools: tuple[ToolSpec, ...]
     tokens: int
     budget: int
     window: int
@@ -50,15 +55,27 @@ def assemble(
     """The prompt for the next reply in a session. It always fits the window."""
     window = store.settings.context_window_tokens
     reply = min(store.settings.model.max_tokens, window // _REPLY_SHARE)
-    schema = tokens.estimate(json.dumps([tool.wire() for tool in tools])) if tools else 0
-    budget = int((window - reply - min(schema, window // 4)) * _MARGIN)
+    tools, schema = _affordable(tools, window // _TOOLS_SHARE)
+    budget = int((window - reply - schema) * _MARGIN)
     parts = _system_blocks(store, shared, persona, budget)
     system = _system_text(store, parts)
     used = tokens.estimate(system) + tokens.MESSAGE_OVERHEAD
     told = history.windowed(transcript or Transcript(), max(0, budget - used))
     talk = Block("conversation", "", told.tokens, budget - used, _talk_cut(told))
     messages = [{"role": "system", "content": system}, *told.messages]
-    return Prompt(messages, (*parts, talk), used + told.tokens, budget, window, told.turns_left_out)
+    return Prompt(messages, (*parts, talk), tools, used + told.tokens, budget, window, told.turns_left_out)
+
+
+def _affordable(tools: Sequence[ToolSpec], budget: int) -> tuple[tuple[ToolSpec, ...], int]:
+    """The first tools whose description fits the budget, and what it takes."""
+    kept: list[ToolSpec] = []
+    used = 0
+    for tool in tools:
+        size = tokens.estimate(json.dumps(tool.wire(), ensure_ascii=False))
+        if used + size <= budget:
+            kept.append(tool)
+            used += size
+    return tuple(kept), used
 
 
 def _system_blocks(store: Store, shared: bool, persona: str, budget: int) -> list[Block]:

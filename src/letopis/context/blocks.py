@@ -1,9 +1,9 @@
 """The blocks of the system message: read, cut to their caps, with the cut marked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from letopis.model import tokens
-from letopis.model.facts import DEFAULT_TEXT, Document, without
+from letopis.model.facts import DEFAULT_TEXT, Document, without, without_prose
 from letopis.model.text import printable, shorten
 from letopis.store import Store
 from letopis.store.bootstrap import BootstrapFile, soul_of
@@ -12,7 +12,7 @@ USER_CHARACTERS = 16_000
 # The largest share of the budget that each block may take. Together they leave room for the
 # conversation, whatever the files hold, and none can starve another.
 SHARES = {"system": 0.12, "AGENTS.md": 0.10, "SOUL.md": 0.10, "TOOLS.md": 0.08, "USER.md": 0.12, "MEMORY.md": 0.25}
-_MARK_TOKENS = 40
+_MARK_TOKENS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +63,32 @@ def memory_block(store: Store, budget: int) -> Block | None:
     if view.document.for_prompt() == DEFAULT_TEXT.strip() or not _says_something(view.document.for_prompt()):
         return None
     text, left_out = _fitted(view.document, cap)
-    if left_out:
-        cut = f"{left_out} of {len(view.facts)} facts are not shown; memory_search finds them"
-        text = f"{text}\n[MEMORY.md is cut: {cut}]"
-        return Block("MEMORY.md", text, tokens.estimate(text), cap, cut)
-    return cut_block("MEMORY.md", text, cap)
+    cut = "; ".join(left_out)
+    if cut:
+        text = f"{text}\n[MEMORY.md is cut: {cut}; memory_search finds the rest]"
+    block = cut_block("MEMORY.md", text, cap)
+    return replace(block, cut="; ".join(filter(None, [cut, block.cut])))
 
 
-def _fitted(document: Document, cap: int) -> tuple[str, int]:
-    text = document.for_prompt()
+def _fitted(document: Document, cap: int) -> tuple[str, list[str]]:
+    """The text within the cap, and what was left out for it: first prose, then the oldest facts."""
+    text, left_out = document.for_prompt(), []
+    if tokens.weigh(text) <= cap:
+        return text, []
+    facts_only = without_prose(document)
+    if facts_only.text() != document.text():
+        left_out.append("text that is no fact is not shown")
+        document, text = facts_only, facts_only.for_prompt()
     over = tokens.weigh(text) + _MARK_TOKENS - cap
-    if over <= _MARK_TOKENS:
-        return text, 0
     gone: set[str] = set()
     for bullet in sorted(document.by_id().values(), key=lambda b: (b.fact.date, b.start)):
         if over <= 0:
             break
         over -= tokens.weigh(f"- {bullet.fact.text}\n")
         gone.add(bullet.fact.id)
-    return without(document, gone).for_prompt(), len(gone)
+    if gone:
+        left_out.append(f"{len(gone)} of {len(document.facts)} facts are not shown")
+    return without(document, gone).for_prompt(), left_out
 
 
 def cut_block(name: str, text: str, cap: int) -> Block:

@@ -80,7 +80,7 @@ def _within(messages: Sequence[dict[str, Any]], budget: int) -> tuple[list[dict[
         shown = _shortened(text, tokens.of_message(out[at]), over)
         cut += len(text) - len(shown)
         if len(shown) >= len(text) or len(text) <= _SMALLEST:
-            return _last_resort(out), f"{cut} characters of the newest turn are not shown"
+            return _last_resort(out, budget), f"{cut} characters of the newest turn are not shown"
         mark = f"\n[cut: {len(text) - len(shown)} more characters]"
         out[at] = {**out[at], "content": shown + mark}
     return out, f"{cut} characters of the newest turn are not shown"
@@ -91,7 +91,10 @@ def _shortened(text: str, size: int, over: int) -> str:
     return shorten(text, max(_SMALLEST // 2, int(len(text) * share * 0.95)), "")
 
 
-def _last_resort(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Many small messages: what answers the user stays out, the user's own message stays."""
+def _last_resort(messages: list[dict[str, Any]], budget: int) -> list[dict[str, Any]]:
+    """What answers the user stays out; of the user's own message the text stays, cut to fit."""
     first = next((m for m in messages if m["role"] == "user"), messages[-1])
-    return [first]
+    text = text_of(first["content"])
+    while text and tokens.of_message({**first, "content": text}) > budget:
+        text = shorten(text, len(text) * 2 // 3, "")
+    return [{"role": first["role"] if first["role"] != "tool" else "user", "content": text or "[cut]"}]

@@ -1,5 +1,5 @@
 """Search over the memory. Derived from the store; may be thrown away at any time."""
 
-from letopis.index.scan import search
+from letopis.index.engine import Index, Status
 
-__all__ = ["search"]
+__all__ = ["Index", "Status"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from letopis.errors import Busy, LetopisError, ModelError, SessionNotFound
+from letopis.errors import LetopisError, ModelError, SessionNotFound
 from letopis.lifecycle.shared import is_shared
 from letopis.llm.connect import Models
 from letopis.model import summary as notes
@@ -81,6 +81,9 @@ def archive(store: Store, models: Models, session_id: str, report: Report, wait:
         transcript = store.closing.read(session_id)
         if transcript is None:
             return Archived(store.sessions.get(session_id), ())
+        if session_id in store.deletions.ids():
+            store.deletions.finish(session_id)
+            raise SessionNotFound(f"session {session_id} was deleted")
         if transcript.plan is None:
             store.closing.put_plan(transcript, _plan(store, models, transcript, report, problems))
         if models.background is not None and not is_shared(store, transcript):
@@ -127,16 +130,20 @@ def _summary(
         return None
 
 
-def drain(store: Store, models: Models, report: Report, wait: float = 0.0) -> list[Archived | Waiting]:
-    """Finish every closed session; one that cannot be finished now never stops the others."""
+def drain(
+    store: Store, models: Models, report: Report, wait: float = 0.0, stop: Callable[[], bool] = lambda: False
+) -> list[Archived | Waiting]:
+    """Finish every closed session, until told to stop; one that cannot be finished now stops no other."""
     out: list[Archived | Waiting] = []
     for session_id in store.sessions.closing():
+        if stop():
+            break
         try:
             out.append(archive(store, models, session_id, report, wait))
-        except Busy as error:
-            out.append(Waiting(session_id, str(error)))
         except SessionNotFound:
             continue
         except LetopisError as error:
             out.append(Waiting(session_id, str(error)))
+        except Exception as error:  # noqa: BLE001 (one session never stops the others; the failure is reported)
+            out.append(Waiting(session_id, f"an unexpected {type(error).__name__}: {error}"))
     return out

@@ -1,5 +1,7 @@
 """Brings conversations of other programs in as archived sessions, and never twice."""
 
+import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,20 +57,27 @@ def import_file(store: Store, kind: str, path: Path) -> list[Outcome]:
     found = READERS[kind](data, path.stem, zone)
     if not any(c.messages or c.problems for c in found):
         return [Outcome(path.stem, None, 0, 0, ("there are no messages in it",))]
-    return [_bring_in(store, kind, conversation, modified) for conversation in found]
+    place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    with store.imported.locked():
+        return [_bring_in(store, kind, conversation, place, modified) for conversation in found]
 
 
-def _bring_in(store: Store, kind: str, conversation: Conversation, modified: datetime) -> Outcome:
+def _bring_in(store: Store, kind: str, conversation: Conversation, place: str, modified: datetime) -> Outcome:
     name, problems = conversation.name, list(conversation.problems)
-    before = store.imported.sessions(kind, name)
+    own = {"kind": kind, "name": name, "place": "" if conversation.keyed else place}
+    before = store.imported.sessions(own)
     new = sources.unseen(conversation.messages, store.imported.messages(before))
     known = len(conversation.messages) - len(new)
+    if not before and _is_elsewhere(store, kind, conversation):
+        new, known = [], len(conversation.messages)
     if not new:
         return Outcome(name, None, 0, known, tuple(problems))
-    metadata: dict[str, Any] = {"import": {"kind": kind, "name": name}}
+    metadata: dict[str, Any] = {"import": own}
+    fallback = conversation.created_at or modified
     if before:
         metadata["continues"] = before[0].session_id
-    storable = _storable(_timed(new, conversation.created_at or modified), problems)
+        fallback = datetime.fromisoformat(before[-1].updated_at)
+    storable = _storable(_timed(new, fallback), problems)
     if not storable:
         return Outcome(name, None, 0, known, tuple(problems))
     stored = (from_stored(to_stored(wire, n, names.stamp(at))) for n, (wire, at) in enumerate(storable, 1))
@@ -76,6 +85,19 @@ def _bring_in(store: Store, kind: str, conversation: Conversation, modified: dat
     key = conversation.key[: names.MAX_KEY_CHARACTERS]
     line = store.imported.add(key, storable, metadata, slug)
     return Outcome(name, line, len(storable), known, tuple(problems))
+
+
+def _is_elsewhere(store: Store, kind: str, conversation: Conversation) -> bool:
+    """Whether just this conversation was imported from another place, as from a copy of the file."""
+    groups: dict[str, list[SessionLine]] = {}
+    for line in store.imported.sessions({"kind": kind, "name": conversation.name}):
+        groups.setdefault(str(line.metadata["import"].get("place")), []).append(line)
+    for lines in groups.values():
+        messages = list(store.imported.messages(lines))
+        same_length = len(messages) == len(conversation.messages)
+        if same_length and not sources.unseen(conversation.messages, iter(messages)):
+            return True
+    return False
 
 
 def _storable(messages: list[Timed], problems: list[str]) -> list[Timed]:

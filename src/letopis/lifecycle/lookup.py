@@ -29,13 +29,18 @@ def _fits(name: str, wanted: str, value: str | None) -> bool:
 
 def meant(store: Store, session_id: str | None, key: str | None, within: str | None) -> SessionLine:
     """The session meant by an id, or the live or newest one under a key. Raises SessionNotFound."""
+    if session_id:
+        line = store.sessions.get(session_id)
+        if within in (None, line.key):
+            return line
+        raise SessionNotFound(f"there is no session {session_id!r} in this conversation")
     lines = listed(store, {}, within)
     lines.sort(key=lambda line: line.state != "live")
     for line in lines:
-        if line.session_id == session_id if session_id else key in (None, line.key):
+        if key in (None, line.key):
             return line
-    what = f"no session {session_id!r}" if session_id else f"no session under the key {key!r}"
-    raise SessionNotFound(f"{what}; session_list and `letopis sessions list` show those there are")
+    what = f"no session under the key {key!r}" if key else "no session yet"
+    raise SessionNotFound(f"there is {what}; `letopis sessions list` shows those there are")
 
 
 def record_of(message: Message, transcript: Transcript, longest: int | None = None) -> dict[str, Any]:

@@ -4,14 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from letopis.errors import FactRefused, NoSingleMatch
-from letopis.model import facts, guards
+from letopis.lifecycle.shared import is_shared_key
+from letopis.model import facts, guards, secrets
 from letopis.model.facts import Document, Fact
 from letopis.model.journal import Event
 from letopis.model.proposals import Operation
-from letopis.model.text import content_stems
+from letopis.model.text import content_stems, negated
 from letopis.model.update import Decider, Evidence, find, matching
 from letopis.store import Store
 from letopis.store.facts import new_event_id
+
+_POINTING = frozenset(content_stems("this that it об этом это этого том тем ней нем них all всё все everything"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +46,11 @@ def remember(store: Store, text: str, key: str, section: str = "") -> Kept | Kno
 
     Raises FactRefused for what cannot be a fact; then nothing was stored.
     """
+    if is_shared_key(store, key):
+        raise FactRefused(f"{key!r} is shared by several people; nothing told there becomes a fact")
     reason = guards.form(facts.clean(text))
     if reason:
-        raise FactRefused(f"{text[:80]!r} was not kept: {reason}")
+        raise FactRefused(f"{secrets.redact(text[:80])!r} was not kept: {reason}")
     stored = store.transcripts.append(key, {"role": "user", "content": text})
     return keep(store, text, stored.session_id, stored.n, section)
 
@@ -61,7 +66,7 @@ def keep(store: Store, text: str, session_id: str, n: int, section: str = "") ->
         today = store.clock.now().date().isoformat()
         decided = Decider(document, evidence, today, new_event_id, trusted=True).take([operation])
         if decided.refused:
-            raise FactRefused(f"{text[:80]!r} was not kept: {decided.refused[0].rpartition(': ')[2]}")
+            raise FactRefused(f"{secrets.redact(text[:80])!r} was not kept: {decided.refused[0].rpartition(': ')[2]}")
         known.extend(decided.known)
         return decided.events
 
@@ -94,11 +99,14 @@ def _removed(store: Store, decide: Callable[[Document], Sequence[Event]], sessio
 
 def single(words: str, known: Sequence[Fact]) -> Fact:
     """The one fact that the words mean. Raises NoSingleMatch."""
+    if not set(content_stems(words)) - _POINTING:
+        raise NoSingleMatch(f"{words[:80]!r} names no fact; nothing was changed", [])
     exact = find(words, known)
     if isinstance(exact, Fact):
         return exact
     close = matching(words, known)
     whole = [f for f in close if facts.comparable(words) in facts.comparable(f.text)]
+    whole = [f for f in whole if negated(words) == negated(f.text)]
     for found in (whole, close):
         if len(found) == 1 and (found is whole or _nearly(words, found[0])):
             return found[0]
@@ -112,4 +120,5 @@ def single(words: str, known: Sequence[Fact]) -> Fact:
 
 def _nearly(words: str, fact: Fact) -> bool:
     """Whether all that the person said stands in the fact."""
-    return set(content_stems(words)) <= set(content_stems(fact.text))
+    asked, said = set(content_stems(words)), set(content_stems(fact.text))
+    return asked <= said and negated(words) == negated(fact.text)

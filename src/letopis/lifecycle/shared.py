@@ -7,14 +7,15 @@ from letopis.store import Store
 
 
 def is_shared_key(store: Store, key: str) -> bool:
-    """Whether a key is shared: by a pattern of the settings, or because its live session says so."""
-    if any(fnmatchcase(key, pattern) for pattern in store.settings.session.shared_keys):
-        return True
-    live = store.sessions.live(key)
-    return live is not None and live.shared
+    """Whether a key is shared: by a pattern of the settings, or because any of its sessions says so."""
+    return _fits(store, key) or store.sessions.any_shared(key)
 
 
 def is_shared(store: Store, transcript: Transcript) -> bool:
-    """Whether a session is shared."""
+    """Whether a session is shared: its own word, or that of another session of its key."""
     key = transcript.header.key if transcript.header else ""
-    return transcript.shared or any(fnmatchcase(key, p) for p in store.settings.session.shared_keys)
+    return transcript.shared or is_shared_key(store, key)
+
+
+def _fits(store: Store, key: str) -> bool:
+    return any(fnmatchcase(key, pattern) for pattern in store.settings.session.shared_keys)

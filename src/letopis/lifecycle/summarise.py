@@ -51,9 +51,10 @@ def problems(summary: Summary, messages: Sequence[Message]) -> list[str]:
         found.append("it is the text of an error")
     if not words(summary.summary) or not words(summary.title):
         found.append("the summary and the title must say something")
-    figure = guards.unsupported_figure(text, said + "\n" + "\n".join(m.timestamp[:10] for m in messages))
-    if figure:
-        found.append(f"{figure!r} does not stand in the conversation")
+    dated = said + "\n" + "\n".join(m.timestamp[:10] for m in messages)
+    missing = guards.unsupported("\n".join(parts[1:]), dated)
+    if missing:
+        found.append(f"{missing!r} does not stand in the conversation")
     if is_cyrillic(text) is not None and is_cyrillic(text) != is_russian(messages):
         found.append("it must be in the language in which the user writes")
     return found

@@ -21,6 +21,7 @@ class Worker:
     def __init__(self, store: Store, models: Models, done: Callable[[Archived | Waiting | LetopisError], None]) -> None:
         self._store, self._models, self._done = store, models, done
         self._wake, self._stop = threading.Event(), threading.Event()
+        self.step = "waiting"
         self._thread = threading.Thread(target=self._run, name="letopis-worker", daemon=True)
 
     def start(self) -> None:
@@ -48,7 +49,12 @@ class Worker:
         """One round: what is idle is closed, what is closed is archived."""
         try:
             close_idle(self._store)
-            for outcome in drain(self._store, self._models, lambda step: None):
+            for outcome in drain(self._store, self._models, self._report, stop=self._stop.is_set):
                 self._done(outcome)
         except LetopisError as error:
             self._done(error)
+        except Exception as error:  # noqa: BLE001 (the worker goes on; the failure is reported)
+            self._done(LetopisError(f"an unexpected {type(error).__name__}: {error}"))
+
+    def _report(self, step: str) -> None:
+        self.step = step

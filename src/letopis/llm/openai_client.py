@@ -50,7 +50,7 @@ class OpenAIModel:
         try:
             answer = self._connected().chat.completions.create(**self._arguments(request))
         except Exception as error:
-            raise self._translated(error) from error
+            raise translated(error, self._where) from error
         choices = getattr(answer, "choices", None)
         if not choices:
             raise AnswerUnusable(
@@ -81,7 +81,7 @@ class OpenAIModel:
                     if visible:
                         yield visible
         except Exception as error:
-            raise self._translated(error) from error
+            raise translated(error, self._where) from error
         rest = parts.filter.rest()
         if rest:
             yield rest
@@ -121,17 +121,19 @@ class OpenAIModel:
     def _where(self) -> str:
         return f"model {self._name!r} at {self._settings.base_url or 'the default endpoint'}"
 
-    def _translated(self, error: Exception) -> ModelError:
-        if isinstance(error, ModelError):
-            return error
-        import openai
 
-        for name, kind, advice in TRANSLATIONS:
-            if isinstance(error, getattr(openai, name)):
-                status = getattr(error, "status_code", None)
-                said = f" (HTTP {status})" if status else ""
-                return kind(f"{self._where} gave no answer{said}: {advice}")
-        return AnswerUnusable(f"the answer of {self._where} cannot be read ({type(error).__name__}); ask again")
+def translated(error: Exception, where: str) -> ModelError:
+    """Our error for one of the client's; `where` names the model and the endpoint."""
+    if isinstance(error, ModelError):
+        return error
+    import openai
+
+    for name, kind, advice in TRANSLATIONS:
+        if isinstance(error, getattr(openai, name)):
+            status = getattr(error, "status_code", None)
+            said = f" (HTTP {status})" if status else ""
+            return kind(f"{where} gave no answer{said}: {advice}")
+    return AnswerUnusable(f"the answer of {where} cannot be read ({type(error).__name__}); ask again")
 
 
 class _Parts:

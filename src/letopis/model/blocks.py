@@ -9,15 +9,18 @@ _ITEM = re.compile(r"^\s{0,3}(?:[-*+]|\d+[.)])\s+\S")
 _FENCE = re.compile(r"^\s{0,3}(```|~~~)")
 _COMMENT = re.compile(r"\s*<!--.*?-->", re.DOTALL)
 
+_DATED = re.compile(r"<!-- f:[0-9a-f]{8} (\d{4}-\d{2}-\d{2})")
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Text, its first and last line (from 1), and the headings that it stands under."""
+    """Text, its first and last line (from 1), the headings above it, and a fact's date."""
 
     text: str
     first: int
     last: int
     heading: str
+    date: str = ""
 
 
 def split(text: str) -> Iterator[Block]:
@@ -27,10 +30,12 @@ def split(text: str) -> Iterator[Block]:
     start, fence = 0, ""
 
     def flush(last: int) -> Iterator[Block]:
-        body = _COMMENT.sub("", "\n".join(held)).strip()
+        raw = "\n".join(held)
+        body, dated = _COMMENT.sub("", raw).strip(), _DATED.search(raw)
         held.clear()
         if body:
-            yield Block(body, start, last, " › ".join(title for _, title in headings))
+            heading = " › ".join(title for _, title in headings)
+            yield Block(body, start, last, heading, dated[1] if dated else "")
 
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.rstrip("\r")

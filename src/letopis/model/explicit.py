@@ -6,13 +6,13 @@ Only a person's own sentence counts: quotes, code and pasted text are left out.
 import re
 from dataclasses import dataclass
 
-from letopis.model.text import content_stems, one_line, words
+from letopis.model.text import content_stems, negated, one_line, words
 
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|«[^»]*»|“[^”]*”|(?m:^\s*>.*$)", re.DOTALL)
-_LEAD = r"(?:^|(?<=[.!?\n]))\s*(?:(?:please|пожалуйста|ok|so|and|а|и|ну|ещё|еще|also),?\s+)?"
+_LEAD = r"(?:^|(?<=[.!?\n]))[ \t]*(?:(?:please|пожалуйста|ok|so|and|а|и|ну|ещё|еще|also),?\s+)?"
 _REMEMBER = re.compile(
-    _LEAD
-    + r"(?:(?:please\s+)?(?:remember|memorize|note|keep in mind)\b(?!\s+(?:when|how|me\b|to\b|the time))(?:\s+that\b)?"
+    _LEAD + r"(?:(?:please\s+)?(?:remember|memorize|note|keep in mind)(?:\s+that\b|\s*:|,)"
+    r"|(?:please\s+)?remember\b(?=\s+(?:my|our|his|her|their|i|we|the)\b)(?!\s+the time)"
     r"|don'?t forget that\b|запомни(?:те)?|запиши(?:те)?(?=,? что)|имей(?:те)? в виду|не забудь(?:те)?(?=,? что)"
     r"|учти(?:те)?)"
     r"(?:\s*[,:]?\s*(?:пожалуйста|please)\b)?(?:\s*[,:]?\s*что\b)?[\s,:—-]*(?P<what>\S[^\n]*)",
@@ -48,7 +48,7 @@ def told(message: str) -> list[Remember | Forget]:
         for match in pattern.finditer(bare):
             start, end = match.span("what")
             text = _statement(message[start:end])
-            if content_stems(text) and not text.endswith("?"):
+            if content_stems(text) and not text.endswith("?") and text[0].isalnum() | (text[0] in '«"('):
                 found.append((match.start(), kind(text)))
     return [request for _, request in sorted(found, key=lambda pair: pair[0])]
 
@@ -58,10 +58,23 @@ def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", "\u2060", match[0])
 
 
+_END = re.compile(r"(\w*)[.!?]+\s+(?=[A-ZА-ЯЁ«\"])")
+_ABBREVIATIONS = "ул д кв г стр корп пер пр просп наб им т п р с м св st mr mrs ms dr no vs etc e i a ave rd jr sr"
+_SHORT_FORMS = frozenset(_ABBREVIATIONS.split())
+
+
+def _end_of_sentence(text: str) -> int:
+    """Where the first sentence ends; a stop after an abbreviation or a letter ends none."""
+    for match in _END.finditer(text):
+        word = match[1]
+        if word.casefold() not in _SHORT_FORMS and not (len(word) == 1 and word.isalpha()):
+            return match.end()
+    return len(text)
+
+
 def _statement(text: str) -> str:
     """The told statement, up to the end of its sentence, beginning with a capital letter."""
-    end = re.search(r"(?<=[^\s.A-ZА-Я0-9][.!?])\s+(?=[A-ZА-ЯЁ«\"])", text)
-    line = one_line(text[: end.start()] if end else text).rstrip(" .!;,")
+    line = one_line(text[: _end_of_sentence(text)]).rstrip(" .!;,")
     line = line.removeprefix("«").removesuffix("»") if line.count("«") == 1 and line.startswith("«") else line
     return line[:1].upper() + line[1:]
 
@@ -77,8 +90,8 @@ _ATTRIBUTE = re.compile(
     r"\s*(?:\bis\b|\bare\b|\bwill be\b|\bравен\b|\bравна\b|\bсоставляет\b|\bтеперь\b|—|–|-|:|=)+\s+(?P<value>.+)$"
 )
 _CALLED = re.compile(
-    r"(?i)^(?P<subject>.{1,60}?)\s+(?P<verb>is called|is named|зовут|называется|lives? in|живу в|жив[её]т в)"
-    r"\s+(?P<value>.+)$"
+    r"^(?P<subject>.{1,60}?)\s+(?P<verb>is called|is named|зовут|называется|lives? in(?= [A-Z][\w-]+\W*$)"
+    r"|жив(?:у|[её]т) в(?= [А-ЯЁ][\w-]+\W*$))\s+(?P<value>.+)$"
 )
 
 
@@ -89,6 +102,8 @@ def attribute(statement: str) -> tuple[str, str] | None:
     that can have several values at once (what someone likes, owns, knows) are never taken so.
     """
     text = re.sub(r"(?i)^(?:теперь|now|currently)\s+", "", statement.strip())
+    if negated(text):
+        return None
     for pattern in (_CALLED, _ATTRIBUTE):
         match = pattern.match(text)
         if match:
@@ -99,8 +114,13 @@ def attribute(statement: str) -> tuple[str, str] | None:
     return None
 
 
+_OWNERS = (
+    "my=i our=we your=you his=he her=she their=they its=it мой=я моя=я мое=я моё=я мои=я меня=я мою=я моего=я наш=мы "
+    "наша=мы его=он ее=она её=она их=они"
+)
+
+
 def _owner(subject: str) -> list[str]:
     """Whose attribute it is: "my" and "her" are stop words elsewhere, not here."""
-    owners = {"my": "i", "our": "we", "your": "you", "his": "he", "her": "she", "мой": "я", "моя": "я", "мое": "я",
-              "моё": "я", "мои": "я", "меня": "я", "мою": "я", "моего": "я", "наш": "мы", "наша": "мы"}  # fmt: skip
+    owners = dict(pair.split("=") for pair in _OWNERS.split())
     return [f"@{owners[word]}" for word in re.findall(r"\w+", subject.casefold()) if word in owners]

@@ -11,13 +11,14 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from letopis.model.text import normalise, one_line
+from letopis.model.text import normalise, one_line, printable
 
 _BULLET = re.compile(r"^(\s{0,3}[-*+]\s+)(?=\S)")
-_HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"^#{1,6}\s+(.*?)(?:\s+#+)?\s*$")
 _FENCE = re.compile(r"^\s{0,3}(```+|~~~+)")
 _COMMENT = re.compile(r"\s*<!--\s*f:([0-9a-f]{8})(?:\s+(\d{4}-\d{2}-\d{2}))?((?:\s+s:[a-z0-9-]+#\d+)*)\s*-->")
 _MARKER = re.compile(r"^<!-- letopis: ([0-9a-f]{8}) -->$")
+_ANY_COMMENT = re.compile(r"[ \t]*<!--.*?-->", re.DOTALL)
 _QUOTES = str.maketrans(dict.fromkeys("«»“”„\"'’‘", ""))
 DEFAULT_TEXT = "# Memory\n"
 
@@ -75,9 +76,8 @@ class Document:
         return self.bom + "".join(self.lines)
 
     def for_prompt(self) -> str:
-        """The file without comments of ours."""
-        bare = (_COMMENT.sub("", line) for line in self.lines if not _MARKER.match(line.rstrip("\r\n")))
-        return "".join(bare).replace("\r\n", "\n").strip("\n")
+        """The file without its comments, ours and a person's."""
+        return _ANY_COMMENT.sub("", "".join(self.lines)).replace("\r\n", "\n").strip("\n")
 
 
 def parse(text: str) -> Document:
@@ -135,14 +135,9 @@ def _opens_comment(line: str) -> bool:
 
 
 def _end_of_bullet(lines: tuple[str, ...], start: int) -> int:
-    """Indented lines and lazy continuations belong to the bullet above them."""
+    """Lines that are indented under a bullet belong to it; anything else is text of its own."""
     at = start + 1
-    while at < len(lines):
-        line = lines[at].rstrip("\r\n")
-        if not line.strip() or _HEADING.match(line) or _FENCE.match(line) or _MARKER.match(line):
-            break
-        if line.lstrip().startswith("<!--") or (_BULLET.match(line) and not line.startswith("  ")):
-            break
+    while at < len(lines) and lines[at].startswith(("  ", "\t")) and lines[at].strip():
         at += 1
     return at
 
@@ -150,7 +145,7 @@ def _end_of_bullet(lines: tuple[str, ...], start: int) -> int:
 def _bullet(lines: tuple[str, ...], start: int, end: int, prefix: str, section: str) -> Bullet:
     body = "".join(lines[start:end])[len(prefix) :]
     match = _COMMENT.search(body)
-    text = one_line(_COMMENT.sub("", body))
+    text = one_line(_ANY_COMMENT.sub("", body))
     sources = tuple(part[2:] for part in match[3].split()) if match else ()
     fact = Fact(match[1] if match else "", text, section, (match[2] or "") if match else "", sources)
     return Bullet(start, end, prefix, fact)
@@ -259,6 +254,13 @@ def without(document: Document, fact_ids: Container[str]) -> Document:
     return _remade(document, [line for at, line in enumerate(document.lines) if at not in gone])
 
 
+def without_prose(document: Document) -> Document:
+    """The document's headings and facts alone."""
+    inside = {at for b in document.bullets for at in range(b.start, b.end)}
+    kept = [line for at, line in enumerate(document.lines) if at in inside or _HEADING.match(line.rstrip("\r\n"))]
+    return _remade(document, kept)
+
+
 def marked(document: Document, batch: str) -> Document:
     """The document whose last line names the batch that it reflects."""
     lines = [line for line in document.lines if not _MARKER.match(line.rstrip("\r\n"))]
@@ -308,5 +310,8 @@ def comparable(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text of a fact as it can stand on one bullet line."""
-    return one_line(text.replace("<!--", "").replace("-->", "")).lstrip("-*+#> ").strip()
+    """The text of a fact as it can stand on one bullet line: nothing in it opens or closes a comment."""
+    bare = re.sub(r"<(?=[<!]*!-*-)|--+>", "", printable(text))
+    while "<!--" in bare or "-->" in bare:
+        bare = bare.replace("<!--", "").replace("-->", "")
+    return one_line(bare).lstrip("-*+#> ").strip()

@@ -92,9 +92,9 @@ def support(text: str, cited: Sequence[Message], around: Sequence[Message]) -> s
     return f"{missing!r} does not stand in the messages it cites" if missing else ""
 
 
-def unsupported_figure(text: str, said: str) -> str:
-    """The first figure of a summary that stands nowhere in what was said, or an empty text."""
-    return _unsupported_figures(text, said, set())
+def unsupported(text: str, said: str) -> str:
+    """The first figure or name of a summary that stands nowhere in what was said, or an empty text."""
+    return _unsupported_figures(text, said, set()) or _unsupported_names(text, said)
 
 
 def _day(message: Message) -> date | None:

@@ -5,6 +5,7 @@ accept it (`for_model`). What was received is kept whole: fields of ours that ar
 message move under `received` and come back from there.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from letopis.errors import InvalidInput
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+DEEPEST = 100
 _OURS = ("_type", "n", "timestamp", "received")
 _OURS_SET = frozenset(_OURS)
 
@@ -62,7 +64,19 @@ def check(wire: object) -> Mapping[str, Any]:
         raise InvalidInput(f"a message's role must be one of {', '.join(ROLES)}; got {role!r}")
     if set(map(type, wire)) != {str}:
         raise InvalidInput("the names of a message's fields must be texts")
+    check_depth(wire, "a message")
     return wire
+
+
+def check_depth(value: Mapping[str, Any], what: str) -> None:
+    """Raises InvalidInput where lists and objects lie too deep inside each other to be read back safely."""
+    level = [v for v in value.values() if isinstance(v, list | dict)]
+    for _ in range(DEEPEST):
+        if not level:
+            return
+        inner = (item.values() if isinstance(item, dict) else item for item in level)
+        level = [v for values in inner for v in values if isinstance(v, list | dict)]
+    raise InvalidInput(f"{what} may nest lists and objects at most {DEEPEST} deep")
 
 
 def to_stored(wire: Mapping[str, Any], n: int, timestamp: str) -> dict[str, Any]:
@@ -82,21 +96,24 @@ def from_stored(record: Mapping[str, Any]) -> Message | None:
     return Message(n, timestamp if isinstance(timestamp, str) else "", role, record)
 
 
-def text_of(content: object) -> str:
+def text_of(content: object, depth: int = 0) -> str:
     """The text of any content: a string, parts, nested tool results, or nothing."""
     if isinstance(content, str):
         return content
+    if depth > DEEPEST:
+        return ""
     if isinstance(content, list):
-        return "\n".join(filter(None, (text_of(part) for part in content)))
+        return "\n".join(filter(None, (text_of(part, depth + 1) for part in content)))
     if isinstance(content, Mapping):
         for name in ("text", "content", "refusal"):
-            inner = text_of(content.get(name))
+            inner = text_of(content.get(name), depth + 1)
             if inner:
                 return inner
     return ""
 
 
-_FOR_MODEL = ("role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio")
+_FOR_MODEL = ("role", "content", "name", "tool_calls", "tool_call_id")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def for_model(message: Message) -> dict[str, Any] | None:
@@ -104,24 +121,29 @@ def for_model(message: Message) -> dict[str, Any] | None:
 
     Fields a provider does not know are left out; null and empty contents are mended.
     """
-    out = {k: message.stored[k] for k in _FOR_MODEL if message.stored.get(k) is not None}
+    out = _known_fields(message)
     if message.role == "assistant":
         calls = valid_calls(message)
         out.pop("tool_calls", None)
         if calls:
             out["tool_calls"] = calls
-        if not out.get("content"):
-            if not calls:
-                return None
-            out["content"] = ""
+        if not out.get("content") and not calls:
+            return None
     elif message.role not in ("system", "developer", "user", "tool"):
         return None
     elif message.role == "tool" and not isinstance(out.get("tool_call_id"), str):
         return None
-    if isinstance(out.get("content"), list) and not out["content"]:
-        out["content"] = ""
-    if not isinstance(out.get("content"), str | list):
-        out["content"] = text_of(message.stored.get("content"))
+    content = out.get("content")
+    out["content"] = content if isinstance(content, str | list) and content else text_of(content)
+    return out
+
+
+def _known_fields(message: Message) -> dict[str, Any]:
+    out = {k: message.stored[k] for k in _FOR_MODEL if message.stored.get(k) is not None}
+    if not isinstance(out.get("name"), str) or not _NAME.fullmatch(out["name"]):
+        out.pop("name", None)
+    if "content" not in out and isinstance(message.stored.get("refusal"), str):
+        out["content"] = message.stored["refusal"]
     return out
 
 

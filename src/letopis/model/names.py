@@ -56,12 +56,17 @@ def check_key(key: str) -> str:
 
 def check_session_id(session_id: str) -> str:
     """The id itself, if it is one that this program could have made. Raises InvalidInput."""
-    if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
+    if not isinstance(session_id, str) or not is_session_id(session_id):
         raise InvalidInput(
             f"{session_id!r} is not a session id (lower-case letters, digits and dashes); "
             "`letopis sessions list` shows the ids there are"
         )
     return session_id
+
+
+def is_session_id(text: str) -> bool:
+    """Whether a text could be a session's id."""
+    return _SESSION_ID.fullmatch(text) is not None
 
 
 def stamp(moment: datetime) -> str:

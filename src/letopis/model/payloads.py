@@ -82,6 +82,8 @@ def parse_save_memory(payload: Mapping[str, Any]) -> tuple[SaveMemory, list[str]
     if update is not None and not isinstance(update, str):
         problems.append(f"memory_update must be a text, not {type(update).__name__}")
         update = ""
+    if payload and items is None and update is None:
+        problems.append(f"there is neither `operations` nor `memory_update` in it, only {sorted(payload)[:5]}")
     return SaveMemory(tuple(good), update or ""), problems
 
 

@@ -24,6 +24,9 @@ class Query:
     until: str | None = None
     within: str | None = None
     exclude: str | None = None
+    kind: str | None = None
+    path: str | None = None
+    persona: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Hit:
     role: str = ""
     key: str = ""
     superseded: bool = False
+    parts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def source(self) -> str:

@@ -26,13 +26,14 @@ class SourceMessage:
 
 @dataclass(slots=True)
 class Conversation:
-    """One conversation of a source. `name` tells it from the others of its kind."""
+    """One conversation of a source. A `keyed` one is the same wherever its file lies."""
 
     name: str
     key: str
     created_at: datetime | None = None
     messages: list[SourceMessage] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    keyed: bool = False
 
 
 def openai(data: bytes, name: str, zone: Any) -> list[Conversation]:
@@ -56,7 +57,7 @@ def nanobot(data: bytes, name: str, zone: Any) -> list[Conversation]:
         raise SourceUnreadable(f"{name} is not a session file: its first line is no metadata object")
     key = head.get("key") if isinstance(head.get("key"), str) and head["key"].strip() else None
     made = Conversation(key or name, key or name.replace("_", ":", 1), _moment(head.get("created_at"), zone))
-    made.problems = problems
+    made.problems, made.keyed = problems, key is not None
     for number, record in records[1:]:
         _take(made, record, f"line {number}", zone)
     return [made]

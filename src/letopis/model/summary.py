@@ -66,12 +66,12 @@ def render(header: NoteHeader, summary: Summary, messages: Sequence[Message]) ->
     blocks = [_title(summary.title, labels["title"]), *header.lines(), "", f"## {labels['summary']}", ""]
     blocks += [_paragraph(summary.summary), ""]
     for name in ("decisions", "next_steps", "topics"):
-        items = [shorten(one_line(item), 500) for item in getattr(summary, name) if one_line(item)]
+        items = [shorten(_safe(item), 500) for item in getattr(summary, name) if one_line(item)]
         if items:
             blocks += [f"## {labels[name]}", "", *(f"- {item}" for item in items), ""]
     if quoted:
         blocks += [f"## {labels['key_messages']}", "", *_quotes(quoted, labels), ""]
-    return _finish(blocks, labels)
+    return _finish(blocks)
 
 
 def render_raw(header: NoteHeader, messages: Sequence[Message]) -> str:
@@ -79,51 +79,85 @@ def render_raw(header: NoteHeader, messages: Sequence[Message]) -> str:
     labels = _RUSSIAN if is_russian(messages) else _ENGLISH
     last = last_spoken(messages, RAW_MESSAGES)
     first = next((m for m in messages if m.spoken and m.role == "user" and m.text.strip()), None)
-    title = shorten(one_line(first.text), 60) if first else ""
+    title = shorten(_safe(first.text), 60) if first else ""
     blocks = [_title(title, labels["title"]), *header.lines(), "", f"_{labels['raw_note']}_", ""]
-    return _finish([*blocks, f"## {labels['raw']}", "", *_quotes(last, labels), ""], labels)
+    return _finish([*blocks, f"## {labels['raw']}", "", *_quotes(last, labels), ""])
 
 
 def _title(title: str, fallback: str) -> str:
-    return f"# {one_line(title).lstrip('# ') or fallback}\n"
+    return f"# {_safe(title).lstrip('# ') or fallback}\n"
+
+
+def _safe(text: str) -> str:
+    """Text of others on one line, its secrets behind marks."""
+    return one_line(secrets.redact(printable(text), bool(is_cyrillic(text))))
 
 
 def _paragraph(text: str) -> str:
     """Model text that cannot pass for a heading or a header line of ours."""
-    return "\n".join(re.sub(r"^\s*(?:#+|[-*]\s+(?=\**Session ))\s*", "", line) for line in text.strip().splitlines())
+    safe = secrets.redact(text.strip(), bool(is_cyrillic(text)))
+    return "\n".join(re.sub(r"^\s*(?:#+|[-*]\s+(?=\**Session ))\s*", "", line) for line in safe.splitlines())
 
 
 def _quotes(messages: Sequence[Message], labels: dict[str, str]) -> list[str]:
     return [
-        f"- **{labels.get(m.role, m.role)}** (#{m.n}): {shorten(one_line(m.text), _QUOTE_CHARACTERS)}" for m in messages
+        f"- **{labels.get(m.role, m.role)}** (#{m.n}): {shorten(_safe(m.text), _QUOTE_CHARACTERS)}" for m in messages
     ]
 
 
-def _finish(blocks: list[str], labels: dict[str, str]) -> str:
-    text = printable("\n".join(blocks)).rstrip("\n") + "\n"
-    return secrets.redact(text, labels is _RUSSIAN)
+def _finish(blocks: list[str]) -> str:
+    return printable("\n".join(blocks)).rstrip("\n") + "\n"
 
 
 def header_fields(text: str) -> dict[str, str]:
-    """The header lines of a note, by name; empty for a note that is no session's."""
+    """The header lines of a session's note, by name: those right under its title, and no others."""
     out: dict[str, str] = {}
-    for line in text.split("\n")[:40]:
-        if line.startswith("## "):
-            break
+    lines = text.removeprefix("\ufeff").split("\n")
+    if not lines[0].startswith("# "):
+        return out
+    for line in lines[1:12]:
         match = _HEADER.match(line.rstrip("\r"))
         if match:
             link = re.fullmatch(r"\[(.*)\]\(.*\)", match[2])
             out.setdefault(match[1], link[1] if link else match[2])
+        elif line.strip() or out:
+            break
     return out
+
+
+def is_session_note(name: str) -> bool:
+    """Whether a note is named as the notes of closed sessions are."""
+    return re.fullmatch(r"\d{4}-\d{2}-\d{2}-\d{4}-.+\.md", name.rpartition("/")[2]) is not None
 
 
 def slug_of(summary: Summary | None, messages: Sequence[Message]) -> str:
     """A name for the session: the model's if it is one, else the title, else the first words said."""
-    first = next((m.text for m in messages if m.spoken and m.role == "user" and words(m.text)), "")
+    said = (secrets.without(m.text) for m in messages if m.spoken and m.role == "user")
+    first = next((text for text in said if words(text)), "")
     proposals = [summary.slug, summary.title] if summary else []
     for text in (*proposals, " ".join(first.split()[:6])):
-        usable = text and len(text) <= 100 and not any(c in text for c in "/\\.:") and not guards.is_error_text(text)
-        made = names.slug(text, "") if usable else ""
+        made = names.slug(text, "") if _may_name(text) else ""
         if made:
             return made
     return names.slug(" ".join(words(first)[:6]))
+
+
+def _may_name(text: str) -> bool:
+    """Whether a text may become a file's name: no path, no error, no secret."""
+    if not text or len(text) > 100 or any(c in text for c in "/\\.:"):
+        return False
+    return not (secrets.holds_secret(text) or guards.is_error_text(text))
+
+
+def kind_of_note(name: str, of_session: bool) -> str:
+    """What a note is, by its name: fact, archived fact, summary, raw, daily, digest or note."""
+    bare = name.rpartition("/")[2]
+    if bare == "MEMORY.md":
+        return "fact"
+    if bare == "facts-archive.md":
+        return "archived fact"
+    if of_session:
+        return "raw" if bare.endswith("-session-raw.md") else "summary"
+    if "/conversations/" in name:
+        return "digest"
+    return "daily" if re.fullmatch(r"\d{4}-\d{2}-\d{2}\.md", bare) else "note"

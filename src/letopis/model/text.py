@@ -15,6 +15,8 @@ _CYRILLIC = re.compile(r"[Ѐ-ӿ]")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
 _RUSSIAN = Stemmer.Stemmer("russian")
 _ENGLISH = Stemmer.Stemmer("english")
+_OLD_SIGNS = "«»—–…№“”„‘’"
+_NEGATION = re.compile(r"\b(?:not|no|never|cannot|without|не|нет|ни|никогда|нельзя|без)\b|n['’]t\b")
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 
 # Words that carry no meaning of their own. Negations are not among them: "likes tea"
@@ -60,6 +62,11 @@ def content_stems(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in STOP_WORDS]
 
 
+def negated(text: str) -> bool:
+    """Whether a statement says that something is not so."""
+    return _NEGATION.search(normalise(text)) is not None
+
+
 def is_cyrillic(text: str) -> bool | None:
     """Whether most letters are Cyrillic; None where there are too few letters to tell."""
     bare = _CODE.sub(" ", text)
@@ -71,6 +78,21 @@ def one_line(text: str) -> str:
     """The text on one line: every run of white space and control characters is one space."""
     visible = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
     return re.sub(r"\s+", " ", visible).strip()
+
+
+def decoded(raw: bytes) -> str | None:
+    """Text of bytes in UTF-8, in UTF-16 with its mark, or in the old Cyrillic encoding; else None."""
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        try:
+            return raw.decode("utf-16")
+        except UnicodeDecodeError:
+            return None
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        old = raw.decode("cp1251", "replace")
+        odd = sum(not (c.isalnum() or c.isspace() or (c.isascii() and c.isprintable()) or c in _OLD_SIGNS) for c in old)
+        return old if is_cyrillic(old) and odd * 20 <= len(old) else None
 
 
 def printable(text: str) -> str:
@@ -94,6 +116,14 @@ def shorten(text: str, limit: int, mark: str = "…") -> str:
     while end > 0 and _joins(text[end - 1], text[end]):
         end -= 1
     return text[:end].rstrip() + mark
+
+
+def safe_cut(text: str, limit: int) -> int:
+    """Where to cut a longer text so that a piece of at most `limit` characters breaks no character."""
+    end = limit
+    while end > limit // 2 and _joins(text[end - 1], text[end]):
+        end -= 1
+    return end if not _joins(text[end - 1], text[end]) else limit
 
 
 def _joins(left: str, right: str) -> bool:

@@ -48,8 +48,8 @@ def _of_part(part: object) -> int:
 
 def of_message(message: Mapping[str, Any]) -> int:
     """Tokens of one chat message as it is sent, tool calls included."""
-    calls = message.get("tool_calls")
-    extra = estimate(json.dumps(calls, ensure_ascii=False)) if calls else 0
+    rest = {name: value for name, value in message.items() if name not in ("role", "content")}
+    extra = estimate(json.dumps(rest, ensure_ascii=False)) if rest else 0
     return MESSAGE_OVERHEAD + of_content(message.get("content")) + extra
 
 

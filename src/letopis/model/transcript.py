@@ -102,7 +102,14 @@ class Transcript:
     @property
     def shared(self) -> bool:
         """Whether the session's own metadata marks it as shared."""
-        return bool(self.header and self.header.metadata.get("shared") is True)
+        return self.metadata.get("shared") is True
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What the callers said of the session: with its first message, and later."""
+        later = self.state.get("metadata")
+        first = self.header.metadata if self.header else {}
+        return {**first, **later} if isinstance(later, Mapping) else first
 
     def is_superseded(self, n: int) -> bool:
         """Whether a client edited or regenerated the turn of message `n`."""

@@ -12,6 +12,7 @@ from letopis.model.proposals import Operation
 from letopis.model.text import content_stems, overlap
 
 SIMILAR = 0.6
+LONGEST_SECTION = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Decider:
             if reason:
                 what = operation.text or operation.fact
                 self.decided.refused.append(f"{operation.op} {what[:80]!r}: {reason}")
-        lost = sum(event.op == "removed" for event in self.decided.events)
+        lost = sum(_loses(event) for event in self.decided.events)
         if not self.trusted and facts.loses_too_much(before, lost):
             refusal = f"{lost} of {before} facts would go at once; only a person may remove so many"
             self.decided = Decided(known=self.decided.known, refused=[*self.decided.refused, refusal])
@@ -80,11 +81,17 @@ class Decider:
         if reason:
             return reason
         sources = tuple(f"{self.evidence.session_id}#{m.n}" for m in self.evidence.cited(operation.source))
-        section = facts.clean(operation.section)
+        section = self._section(operation.section)
         if operation.op == "add":
             fresh = facts.new_id(text, self.state)
             return self._add(Fact(fresh, text, section, self.date, sources), operation.reason)
         return self._replace(operation, text, sources)
+
+    def _section(self, proposed: str) -> str:
+        """A heading to put the fact under; what is no plain heading counts as none."""
+        section = facts.clean(proposed)
+        odd = len(section) > LONGEST_SECTION or guards.form(section)
+        return "" if odd or (not self.trusted and guards.form_of_proposed(section)) else section
 
     def _proposed(self, text: str, operation: Operation) -> str:
         cited = self.evidence.cited(operation.source)
@@ -100,8 +107,7 @@ class Decider:
         if rival is not None:
             section = fact.section or rival.section
             return self._put(rival, replace(fact, id=rival.id, section=section), why or "a newer statement")
-        section = fact.section or (self.document.facts[-1].section if self.document.facts else "")
-        return self._put(None, replace(fact, section=section), why)
+        return self._put(None, fact, why)
 
     def _replace(self, operation: Operation, text: str, sources: tuple[str, ...]) -> str:
         target = find(operation.fact, self.state.values())
@@ -110,6 +116,8 @@ class Decider:
         if facts.comparable(target.text) == facts.comparable(text):
             self.decided.known.append(target)
             return ""
+        if any(f.id != target.id and facts.comparable(f.text) == facts.comparable(text) for f in self.state.values()):
+            return "another fact says this already; remove this one instead"
         fact = Fact(target.id, text, target.section, self.date, sources)
         return self._put(target, fact, operation.reason or "replaced")
 
@@ -128,6 +136,13 @@ class Decider:
         del self.state[target.id]
         self.decided.events.append(Event(self.make_id(), "removed", target, None, operation.reason))
         return ""
+
+
+def _loses(event: Event) -> bool:
+    """Whether a change does away with what a fact said: a removal, or a replacement by something else."""
+    if event.before is None or event.after is None:
+        return event.op == "removed"
+    return overlap(content_stems(event.before.text), content_stems(event.after.text)) == 0
 
 
 def find(reference: str, known: Iterable[Fact]) -> Fact | str:

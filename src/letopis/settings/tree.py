@@ -71,6 +71,18 @@ class VectorMemorySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """What gives text its vector."""
+
+    kind: str = _set("bundled", "where vectors come from", choices=("bundled", "endpoint", "none"))
+    model: str = _set("", "name of the embedding model of an endpoint")
+    base_url: str = _set("", "address of that endpoint; empty: the openai package's own", workspace=False)
+    api_key: str = _set("", "key for that endpoint", workspace=False, secret=True)
+    query_prefix: str = _set("", "what that model wants before a question")
+    passage_prefix: str = _set("", "what that model wants before a passage")
+
+
+@dataclass(frozen=True, slots=True)
 class TurnSettings:
     """One question and its answer."""
 
@@ -90,6 +102,7 @@ class Settings:
     session_memory: SessionMemorySettings = SessionMemorySettings()
     memory_flush: MemoryFlushSettings = MemoryFlushSettings()
     vector_memory: VectorMemorySettings = VectorMemorySettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     turn: TurnSettings = TurnSettings()
 
 

@@ -150,7 +150,7 @@ class Closing:
             session_index_path=INDEX_PATH,
             summary_status=plan.summary_status,
             persona=header.persona,
-            metadata=header.metadata,
+            metadata=transcript.metadata,
         )
 
     def _archived(self, session_id: str) -> SessionLine:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from letopis.errors import OutsideWorkspace
+from letopis.errors import OutsideWorkspace, Unreadable
 from letopis.model import jsonl, summary
+from letopis.model.transcript import Transcript
 from letopis.store import files
 from letopis.store.locks import Locks
 from letopis.store.session_index import SessionIndex
@@ -21,28 +22,38 @@ class Deletions:
         """The ids of deleted sessions."""
         return {session_id for session_id, _ in self._said()}
 
+    def places_of(self, session_id: str) -> list[str]:
+        """Every file that bears a session: in closing, in the archive, and its notes."""
+        places = []
+        for folder in (self._workspace.closing, self._workspace.archive):
+            for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
+                near = session_id[:8] in path.name or path.stem == session_id
+                if near and self._bears(path, session_id):
+                    places.append(self._workspace.relative(path))
+        line = self._index.lines().get(session_id)
+        named = [line.transcript_path] if line is not None else []
+        return list(dict.fromkeys([*places, *named, *self.notes_of(session_id)]))
+
     def notes_of(self, session_id: str) -> list[str]:
         """The notes that bear the id of a session."""
-        found = []
-        for path in sorted(self._workspace.memory.glob("*.md")):
-            data = files.read(path) or b""
-            if session_id.encode() not in data:
-                continue
-            if summary.header_fields(data.decode("utf-8", "replace")).get("Session ID") == session_id:
-                found.append(self._workspace.relative(path))
-        return found
+        notes = (p for p in sorted(self._workspace.memory.glob("*.md")) if summary.is_session_note(p.name))
+        return [self._workspace.relative(path) for path in notes if self._bears(path, session_id)]
 
-    def delete(self, session_id: str, paths: Sequence[str]) -> None:
-        """Delete the session whose files these are."""
-        record = {"_type": "deleted", "session_id": session_id, "paths": list(paths)}
+    def delete(self, session_id: str) -> list[str]:
+        """Delete a session that is not live; returns the files that went."""
+        paths = self.places_of(session_id)
+        record = {"_type": "deleted", "session_id": session_id, "paths": paths}
         with self._locks.hold("deletions"):
             files.append(self._workspace.deletions, jsonl.encode(record))
         self._carry_out(session_id, paths)
+        return paths
 
-    def finish(self) -> None:
+    def finish(self, only: str | None = None) -> None:
         """Carry out what was said and perhaps not done."""
         for session_id, paths in self._said():
-            self._carry_out(session_id, paths)
+            if only in (None, session_id):
+                closing = f"sessions/closing/{session_id}.jsonl"
+                self._carry_out(session_id, [*paths, closing])
 
     def _carry_out(self, session_id: str, paths: Sequence[str]) -> None:
         for relative in paths:
@@ -58,11 +69,13 @@ class Deletions:
     @staticmethod
     def _bears(path: Path, session_id: str) -> bool:
         """Whether a file is still that session's; its name may have been taken since."""
-        data = files.read(path) or b""
+        try:
+            data = files.read(path) or b""
+        except Unreadable:
+            return False
         if path.suffix == ".md":
             return summary.header_fields(data.decode("utf-8", "replace")).get("Session ID") == session_id
-        first = next(iter(jsonl.lines(data[: data.find(b"\n") + 1 or None])), None)
-        return isinstance(first, jsonl.GoodLine) and first.record.get("session_id") == session_id
+        return Transcript().feed(data).session_id == session_id
 
     def _said(self) -> list[tuple[str, list[str]]]:
         out = []

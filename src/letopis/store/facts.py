@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from letopis.errors import FactRefused, Unreadable, WriteFailed
+from letopis.errors import FactRefused, OutsideWorkspace, Unreadable, WriteFailed
 from letopis.model import facts, journal, jsonl, names
 from letopis.model.facts import Document, Fact
 from letopis.model.journal import Batch, Event
@@ -51,7 +51,7 @@ class Facts:
         """The facts, a person's latest edits included; nothing is written."""
         try:
             return View(self._merged(self._found()).document)
-        except Unreadable as error:
+        except (Unreadable, OutsideWorkspace) as error:
             return View(facts.parse(""), str(error))
 
     def batches(self) -> tuple[Batch, ...]:
@@ -95,7 +95,13 @@ class Facts:
             batch = self._batch(by, tuple(decide(document)), session_id, span)
             if batch.events or span is not None:
                 files.append(self._workspace.fact_journal, jsonl.encode(batch.record()))
-                self._bring_up_to_date()
+                try:
+                    self._bring_up_to_date()
+                except WriteFailed as error:
+                    raise WriteFailed(
+                        f"the change is kept in the journal, but not yet in MEMORY.md: {error}. It is finished "
+                        "when the workspace is next opened; do not repeat it"
+                    ) from error
             return batch
 
     def bring_up_to_date(self) -> None:
@@ -110,6 +116,7 @@ class Facts:
     def undo(self, event_id: str, by: str) -> Event:
         """Take one change back. Raises FactRefused where the fact has changed since."""
         event = self.event(event_id)
+        self._refuse_if_changed_since(event)
         undone: list[Event] = []
 
         def decide(document: Document) -> Sequence[Event]:
@@ -125,6 +132,21 @@ class Facts:
 
         self.change(by, decide)
         return undone[0]
+
+    def _refuse_if_changed_since(self, event: Event) -> None:
+        """Only the newest change of a fact can be undone; changes that were undone do not count."""
+        own = [e for batch in self.batches() for e in batch.events if e.fact_id == event.fact_id]
+        standing: list[Event] = []
+        for later in own[[e.id for e in own].index(event.id) + 1 :]:
+            if any(e.id == later.undoes for e in standing):
+                standing = [e for e in standing if e.id != later.undoes]
+            else:
+                standing.append(later)
+        if standing:
+            raise FactRefused(
+                f"fact {event.fact_id} has changed since event {event.id}, last by event {standing[-1].id}; "
+                "undo the later changes first"
+            )
 
     def event(self, event_id: str) -> Event:
         """One event of the journal. Raises FactRefused where there is none."""
@@ -148,7 +170,7 @@ class Facts:
             if telling is None or (data is None and not merged.document.bullets):
                 return merged.document
             document = facts.marked(merged.document, telling.id)
-            wanted = document.text().encode("utf-8", "surrogatepass")
+            wanted = document.text().encode("utf-8", "replace")
             if data == wanted or self._write(data, wanted):
                 return document
         raise WriteFailed(f"{self._workspace.memory_file} keeps changing; save it in the editor and try again")

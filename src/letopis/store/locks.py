@@ -69,30 +69,27 @@ class Locks:
         known = self._known.get(name) or self._known.setdefault(name, _Known(str(self._folder / f"{name}.lock")))
         return Hold(self, name, known, timeout, passing)
 
-    def take(self, name: str, known: _Known, timeout: float, passing: bool) -> int:
+    def take(self, name: str, known: _Known, timeout: float) -> int:
         """Wait for the lock and return the descriptor that holds it."""
         deadline = time.monotonic() + timeout
         if not (known.turn.acquire(timeout=timeout) if timeout > 0 else known.turn.acquire(blocking=False)):
             raise Busy(f"{name} is in use by another part of this program; try again")
         try:
-            return self._acquire(name, known, deadline, passing)
+            return self._acquire(name, known, deadline)
         except BaseException:
             known.turn.release()
             raise
 
-    def _acquire(self, name: str, known: _Known, deadline: float, passing: bool) -> int:
+    def _acquire(self, name: str, known: _Known, deadline: float) -> int:
         pause = _FIRST_PAUSE
         while True:
             if known.fd < 0 or known.pid != os.getpid():
                 known.fd, known.pid = self._open(known.path), os.getpid()
             fd = known.fd
-            if _try_lock(fd):
-                if not passing or _is_current(fd, known.path):
-                    return fd
-                _unlock(fd)
-            if passing:
-                known.fd = -1
-                os.close(fd)
+            if _try_lock(fd) and _is_current(fd, known.path):
+                return fd
+            known.fd = -1  # closing lets go of it, and the next try opens what stands there then
+            os.close(fd)
             if time.monotonic() >= deadline:
                 raise Busy(f"{name} is in use by another process; try again when it is done")
             time.sleep(pause)
@@ -117,7 +114,7 @@ class Hold:
         self._timeout, self._passing, self._fd = timeout, passing, -1
 
     def __enter__(self) -> None:
-        self._fd = self._locks.take(self._name, self._known, self._timeout, self._passing)
+        self._fd = self._locks.take(self._name, self._known, self._timeout)
 
     def __exit__(self, *error: object) -> None:
         try:

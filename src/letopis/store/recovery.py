@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from letopis.errors import StoreError
+from letopis.errors import LetopisError
 from letopis.model import jsonl, names
 from letopis.model.transcript import Header, Transcript
 from letopis.store import files
+from letopis.store.transcripts import new_session_id
 
 if TYPE_CHECKING:
     from letopis.store.store import Store
@@ -20,7 +22,7 @@ def recover(store: Store) -> None:
     _give_headers(store)
     for path in store.index.unindexed():
         line = store.index.from_archive(path)
-        if line is not None and line.session_id not in store.deletions.ids():
+        if line is not None and line.session_id not in store.deletions.ids() and not store.index.has(line.session_id):
             store.index.put(line)
     if store.workspace.fact_journal.exists():
         _finish_facts(store)
@@ -33,26 +35,46 @@ def _finish_renames(store: Store) -> None:
         if path.parent != store.workspace.live:
             continue
         transcript = Transcript().feed(files.read(path) or b"")
-        if transcript.ended_at is not None and transcript.header is not None:
+        if transcript.header is None and transcript.messages:
+            set_aside_headless(store, path)
+        elif transcript.ended_at is not None and transcript.header is not None:
             store.transcripts.begin_close(transcript.header.key, transcript.session_id)
+
+
+def set_aside_headless(store: Store, path: Path) -> None:
+    """A live file whose first line is damaged: its key is lost, so it is ended under one of its own."""
+    with store.transcripts.locked_stem(path.stem):
+        data = files.read(path)
+        if data is None or Transcript().feed(data).header is not None:
+            return
+        now = names.stamp(store.clock.now())
+        session_id = new_session_id()
+        header = Header(session_id, f"recovered:{path.stem}", "default", now, {"recovered": True})
+        closed = {"_type": "closed", "session_id": session_id, "ended_at": now}
+        files.append(path, jsonl.encode(header.record()) + jsonl.encode(closed))
+        files.move(path, store.workspace.closing / f"{session_id}.jsonl")
 
 
 def _give_headers(store: Store) -> None:
     """A closing file whose first line is damaged still has its id in its name."""
     for session_id in store.sessions.closing():
-        path = store.workspace.closing / f"{session_id}.jsonl"
-        data = files.read(path)
-        if data is None or Transcript().feed(data).header is not None:
-            continue
-        now = names.stamp(store.clock.now())
-        header = Header(session_id, f"recovered:{session_id}", "default", now, {"recovered": True})
-        files.append(path, jsonl.encode(header.record()))
+        give_header(store, store.workspace.closing / f"{session_id}.jsonl")
+
+
+def give_header(store: Store, path: Path) -> None:
+    """Give a closing file a header again, at its end."""
+    data = files.read(path)
+    if data is None or Transcript().feed(data).header is not None:
+        return
+    now = names.stamp(store.clock.now())
+    header = Header(path.stem, f"recovered:{path.stem}", "default", now, {"recovered": True})
+    files.append(path, jsonl.encode(header.record()))
 
 
 def _finish_facts(store: Store) -> None:
     try:
         store.facts.bring_up_to_date()
-    except StoreError:
+    except LetopisError:
         return  # an unreadable MEMORY.md is shown by every view of it; opening must still work
 
 

@@ -34,6 +34,14 @@ class SessionIndex:
                 lines.setdefault(line.session_id, line)
         return lines
 
+    def indexed(self) -> list[str]:
+        """The ids that the index itself names."""
+        return list(self._indexed())
+
+    def indexed_line(self, session_id: str) -> SessionLine | None:
+        """The line of a session as the index itself has it."""
+        return self._indexed().get(session_id)
+
     def has(self, session_id: str) -> bool:
         """Whether the index has a line of this session."""
         return session_id in self._indexed()
@@ -46,10 +54,9 @@ class SessionIndex:
         except FileNotFoundError:
             return []
         folder = self._workspace.relative(self._workspace.archive)
+        files_there = (e for e in entries if e.name.endswith(".jsonl") and e.name[0] != ".")
         return [
-            Path(e.path)
-            for e in entries
-            if e.name.endswith(".jsonl") and e.name[0] != "." and f"{folder}/{e.name}" not in named
+            Path(e.path) for e in files_there if f"{folder}/{e.name}" not in named and e.is_file(follow_symlinks=False)
         ]
 
     def put(self, line: SessionLine) -> None:
@@ -78,7 +85,7 @@ class SessionIndex:
         made: list[SessionLine] = []
         for path in self.unindexed(()):
             line = self.from_archive(path, notes)
-            if line is not None and line.session_id not in deleted:
+            if line is not None and line.session_id not in deleted | {other.session_id for other in made}:
                 made.append(line)
         made.sort(key=lambda line: line.ended_at)
         with self._locks.hold(LOCK):
@@ -91,8 +98,11 @@ class SessionIndex:
 
     def from_archive(self, path: Path, notes: dict[str, tuple[str, str]] | None = None) -> SessionLine | None:
         """The line of a session from its archive; a newer note than the header's is taken."""
-        with open(path, "rb") as file:
-            header = next(iter(jsonl.lines(file.readline())), None)
+        try:
+            with open(path, "rb") as file:
+                header = next(iter(jsonl.lines(file.readline())), None)
+        except OSError:
+            return None
         if not isinstance(header, jsonl.GoodLine) or header.record.get("_type") != "archive":
             return None
         record = {**header.record, "transcript_path": self._workspace.relative(path)}
@@ -105,8 +115,11 @@ class SessionIndex:
     def _newest_notes(self) -> dict[str, tuple[str, str]]:
         """For each session that a note bears, the newest such note and what it is."""
         found: dict[str, tuple[str, str]] = {}
-        for path in sorted(self._workspace.memory.glob("*.md"), key=lambda p: (p.stat().st_mtime_ns, p.name)):
-            fields = summary.header_fields(path.read_bytes().decode("utf-8", "replace"))
+        notes = [(_modified(p), p.name, p) for p in self._workspace.memory.glob("*.md")]
+        for _, name, path in sorted(notes):
+            if not summary.is_session_note(name):
+                continue
+            fields = summary.header_fields((files.read(path) or b"").decode("utf-8", "replace"))
             if fields.get("Session ID"):
                 status = "raw" if path.stem.endswith("-session-raw") else "done"
                 found[fields["Session ID"]] = (self._workspace.relative(path), status)
@@ -129,6 +142,14 @@ class SessionIndex:
                     lines[line.session_id] = line
             self._read_at, self._lines = now, lines
         return self._lines
+
+
+def _modified(path: Path) -> int:
+    """When a file was last written; 0 for one that has just gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _bears(line: jsonl.GoodLine | jsonl.BadLine, session_id: str) -> bool:

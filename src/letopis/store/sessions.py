@@ -7,7 +7,8 @@ moves on meanwhile is never missed.
 from collections.abc import Iterator
 from pathlib import Path
 
-from letopis.errors import SessionNotFound
+from letopis.errors import OutsideWorkspace, SessionNotFound, Unreadable
+from letopis.model import names
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Transcript
 from letopis.store import files
@@ -15,6 +16,8 @@ from letopis.store.deletions import Deletions
 from letopis.store.session_index import INDEX_PATH, SessionIndex
 from letopis.store.transcripts import Transcripts
 from letopis.store.workspace import Workspace
+
+_SHORTEST_ID = 4
 
 
 class Sessions:
@@ -25,15 +28,15 @@ class Sessions:
     ) -> None:
         self._workspace, self._index = workspace, index
         self._transcripts, self._deletions = transcripts, deletions
+        self._lines: dict[Path, tuple[tuple[int, int, int], SessionLine | None]] = {}
 
     def all(self) -> list[SessionLine]:
-        """Every session, newest first."""
+        """Every session, newest first. A file that cannot be read hides no other; the doctor names it."""
         found: dict[str, SessionLine] = {}
         deleted = self._deletions.ids()
         for path in self.open_files():
-            transcript = self._read(path)
-            if transcript is not None and transcript.header is not None:
-                line = self._line(path, transcript)
+            line = self._known_line(path)
+            if line is not None:
                 found.setdefault(line.session_id, line)
         for line in self._index.lines().values():
             if line.session_id not in found or found[line.session_id].state == "closing":
@@ -42,11 +45,14 @@ class Sessions:
         return sorted(kept, key=lambda line: (line.updated_at, line.session_id), reverse=True)
 
     def get(self, session_id: str) -> SessionLine:
-        """One session by its id. Raises SessionNotFound."""
-        for line in self.all():
-            if line.session_id == session_id:
-                return line
-        raise SessionNotFound(f"no session {session_id!r}; `letopis sessions list` shows the ids there are")
+        """One session by its id, or the beginning of it if no other begins so. Raises SessionNotFound."""
+        wanted = session_id.partition("#")[0]
+        begins = [line for line in self.all() if len(wanted) >= _SHORTEST_ID and line.session_id.startswith(wanted)]
+        exact = [line for line in begins if line.session_id == wanted]
+        if len(exact or begins) == 1:
+            return (exact or begins)[0]
+        what = f"several sessions begin with {wanted!r}" if begins else f"no session {wanted!r}"
+        raise SessionNotFound(f"{what}; session_list, or `letopis sessions list`, shows the ids there are")
 
     def live(self, key: str) -> Transcript | None:
         """The live session of a key, or None."""
@@ -55,34 +61,73 @@ class Sessions:
             return None
         return transcript
 
-    def live_count(self, key: str) -> tuple[str, int] | None:
-        """Id and number of messages of a key's live session, without reading it again."""
-        transcript = self.live(key)
-        return (transcript.session_id, transcript.last_n) if transcript else None
+    def any_shared(self, key: str) -> bool:
+        """Whether any session of a key, open or closed, was marked as shared."""
+        if any(line.key == key and line.metadata.get("shared") is True for line in self._index.lines().values()):
+            return True
+        live = self.live(key)
+        if live is not None and live.shared:
+            return True
+        closing = (self._known_line(self._workspace.closing / f"{session_id}.jsonl") for session_id in self.closing())
+        return any(line and line.key == key and line.metadata.get("shared") is True for line in closing)
 
-    def transcript(self, session_id: str) -> Transcript:
-        """The whole transcript of a session. Raises SessionNotFound."""
-        for _ in range(3):
-            line = self.get(session_id)
-            transcript = self._read(self._workspace.inside(line.transcript_path))
-            if transcript is not None:
+    def transcript(self, session_id: str, key: str | None = None) -> Transcript:
+        """The whole transcript of a session; with its key, that of an open one is found at once.
+
+        Raises SessionNotFound.
+        """
+        for path in self._likely(session_id, key):
+            transcript = self._read(path)
+            if transcript is not None and transcript.session_id == session_id:
                 return transcript
-        raise SessionNotFound(
-            f"the transcript of session {session_id} is not where its line says: {line.transcript_path}"
-        )
+        line = self.get(session_id)
+        transcript = self._read(self._workspace.inside(line.transcript_path))
+        if transcript is None:
+            raise SessionNotFound(f"the transcript of session {session_id} is missing: {line.transcript_path}")
+        return transcript
+
+    def _likely(self, session_id: str, key: str | None) -> Iterator[Path]:
+        """Where a session's file probably stands: no scan is needed then."""
+        if key is not None:
+            yield self._transcripts.live_path(key)
+        if names.is_session_id(session_id):
+            yield self._workspace.closing / f"{session_id}.jsonl"
+        line = self._index.indexed_line(session_id)
+        if line is not None:
+            yield self._workspace.inside(line.transcript_path)
 
     def closing(self) -> list[str]:
         """The ids of the sessions that wait to be archived, oldest first."""
-        paths = sorted(self._workspace.closing.glob("*.jsonl"), key=lambda p: (p.stat().st_mtime_ns, p.name))
-        return [path.stem for path in paths]
+        waiting = []
+        for path in self._workspace.closing.glob("*.jsonl"):
+            try:
+                waiting.append((path.stat().st_mtime_ns, path.stem))
+            except FileNotFoundError:
+                continue
+        return [session_id for _, session_id in sorted(waiting)]
 
     def open_files(self) -> Iterator[Path]:
-        """The files of live sessions, then of closing ones."""
+        """The files of live sessions, then of closing ones. What is no plain file of ours is passed over."""
         for folder in (self._workspace.live, self._workspace.closing):
             if folder.is_dir():
                 for path in sorted(folder.glob("*.jsonl")):
-                    if path.name[0] not in "._":
+                    if path.name[0] not in "._" and path.is_file() and not path.is_symlink():
                         yield path
+
+    def _known_line(self, path: Path) -> SessionLine | None:
+        """The line of an open session; a file that has not changed is not read again."""
+        try:
+            stat = path.stat()
+            now = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            known = self._lines.get(path)
+            if known is None or known[0] != now:
+                transcript = self._read(path)
+                has_header = transcript is not None and transcript.header is not None
+                line = self._line(path, transcript) if transcript is not None and has_header else None
+                known = self._lines[path] = (now, line)
+        except (FileNotFoundError, Unreadable, OutsideWorkspace):
+            return None
+        return known[1]
 
     def _read(self, path: Path) -> Transcript | None:
         data = files.read(self._workspace.contained(path))
@@ -104,5 +149,5 @@ class Sessions:
             session_index_path=INDEX_PATH,
             summary_status="pending",
             persona=header.persona,
-            metadata=header.metadata,
+            metadata=transcript.metadata,
         )

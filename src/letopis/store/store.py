@@ -17,6 +17,7 @@ from letopis.store.facts import Facts
 from letopis.store.imported import Imported
 from letopis.store.locks import Locks
 from letopis.store.notes import Notes
+from letopis.store.scanning import Scanning
 from letopis.store.session_index import SessionIndex
 from letopis.store.sessions import Sessions
 from letopis.store.transcripts import Transcripts
@@ -40,6 +41,7 @@ class Store:
     deletions: Deletions
     facts: Facts
     notes: Notes
+    scanning: Scanning
     imported: Imported
     usage: UsageLog
 
@@ -63,9 +65,7 @@ class Store:
                 self.transcripts.begin_close(line.key, session_id)
             with self.transcripts.locked(line.key):
                 line = self.sessions.get(session_id)
-                paths = [line.transcript_path, *self.deletions.notes_of(session_id)]
-                self.deletions.delete(session_id, paths)
-        return line, paths
+                return line, self.deletions.delete(session_id)
 
     def recover(self) -> None:
         """Finish what a crash left undone, short of what needs a model."""
@@ -99,6 +99,7 @@ def open_store(folder: Path, settings: Settings, clock: Clock) -> Store:
         deletions=deletions,
         facts=Facts(workspace, locks, clock),
         notes=Notes(workspace),
-        imported=Imported(workspace, closing, index),
+        scanning=Scanning(workspace, index),
+        imported=Imported(workspace, locks, closing, index),
         usage=UsageLog(workspace),
     )

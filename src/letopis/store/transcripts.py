@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from letopis.errors import InvalidInput, SessionArchived, WriteFailed
+from letopis.errors import InvalidInput, SessionArchived, Unreadable, WriteFailed
 from letopis.model import jsonl, names
-from letopis.model.messages import check, to_stored
+from letopis.model.messages import check, check_depth, to_stored
 from letopis.model.transcript import Header, Transcript, state_record
 from letopis.settings import Clock
 from letopis.store import files
@@ -97,7 +97,11 @@ class Transcripts:
 
     def locked(self, key: str) -> AbstractContextManager[None]:
         """The lock of a key: appends, and the rename at a close, happen under it."""
-        return self._locks.hold(f"key-{names.live_stem(key)}")
+        return self.locked_stem(names.live_stem(key))
+
+    def locked_stem(self, stem: str) -> AbstractContextManager[None]:
+        """The same, by the name that the key's file has."""
+        return self._locks.hold(f"key-{stem}")
 
     def append(
         self,
@@ -115,10 +119,12 @@ class Transcripts:
         """
         names.check_key(key)
         check(wire)
+        metadata = _checked(metadata)
         with self.locked(key):
             path, tail = self._target(key, session_id)
             if tail is None:
-                return self._begin(path, new_session_id(), key, wire, persona, metadata or {})
+                return self._begin(path, new_session_id(), key, wire, persona, metadata)
+            self._note_metadata(path, tail, metadata)
             return self._append_to(path, tail, wire)
 
     def append_turn(
@@ -131,12 +137,14 @@ class Transcripts:
         """
         names.check_key(key)
         check(wire)
+        metadata = _checked(metadata)
         with self.locked(key):
             path, tail = self._target(key, None)
             if tail is None:
                 return self._begin(path, session_id, key, wire, persona, metadata) if fresh else None
             if tail.transcript.session_id != session_id:
                 return None
+            self._note_metadata(path, tail, metadata)
             return self._append_to(path, tail, wire)
 
     def live_id(self, key: str) -> str | None:
@@ -144,6 +152,14 @@ class Transcripts:
         with self.locked(names.check_key(key)):
             tail = self._target(key, None)[1]
             return tail.transcript.session_id if tail is not None else None
+
+    def _note_metadata(self, path: Path, tail: _Tail, metadata: Mapping[str, Any]) -> None:
+        """Metadata that a later message brings is a state line, so that it is never lost."""
+        known = tail.transcript.metadata
+        if any(name not in known or known[name] != value for name, value in metadata.items()):
+            fields = {"metadata": {**known, **metadata}}
+            now = names.stamp(self._clock.now())
+            self._write_records(path, tail, [state_record(tail.transcript.session_id, now, fields)])
 
     def _append_to(self, path: Path, tail: _Tail, wire: Mapping[str, Any]) -> Appended:
         id_ = wire.get("id")
@@ -205,8 +221,14 @@ class Transcripts:
             return self._close(path, tail, key)
 
     def live_path(self, key: str) -> Path:
-        """The file of a key's live session; it need not exist."""
-        return self._live(key)[0]
+        """The file of a key's live session, for readers; it need not exist."""
+        count = 1
+        while True:
+            path = self._name(key, count)
+            header = _header_in(path)
+            if header is None or header.key == key:
+                return path
+            count += 1
 
     def flush(self) -> None:
         """Wait until every line is on disk (durability "batch")."""
@@ -283,6 +305,9 @@ class Transcripts:
     def _write(self, path: Path, tail: _Tail, data: bytes) -> None:
         if not tail.whole:
             data = b"\n" + data
+        if tail.fd < 0:
+            with files.writing(path, "a line of"):
+                tail.fd = files.open_to_append(path)
         files.append_to(tail.fd, tail.name, data, tail.size, sync=self._syncer is None)
         tail.size += len(data)
         tail.whole = True
@@ -292,7 +317,7 @@ class Transcripts:
             tail.close()
 
     def _tail(self, path: Path) -> _Tail | None:
-        """The tail of a file as it is now, open; None where there is no file."""
+        """The tail of a file as it is now; None where there is no file. The caller holds the lock."""
         tail = self._tails.get(path)
         try:
             stat = os.stat(tail.name if tail is not None else path)
@@ -322,7 +347,6 @@ class Transcripts:
             before.size = max(before.size, 0) + len(data)
             stat = os.fstat(file.fileno())
             before.identity = (stat.st_dev, stat.st_ino)
-            before.fd = files.open_to_append(path)
         return before
 
     def _forget(self, path: Path) -> None:
@@ -331,9 +355,29 @@ class Transcripts:
             tail.close()
 
 
+def _header_in(path: Path) -> Header | None:
+    """The header on the first line of a file, if there is one."""
+    try:
+        with path.open("rb") as file:
+            return Transcript().feed(file.readline()).header
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
+
+
 def _close_all(tails: dict[Path, _Tail]) -> None:
     for tail in tails.values():
         tail.close()
+
+
+def _checked(metadata: object) -> Mapping[str, Any]:
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise InvalidInput(f"metadata must be an object, not {type(metadata).__name__}")
+    check_depth(metadata, "metadata")
+    return metadata
 
 
 def new_session_id() -> str:

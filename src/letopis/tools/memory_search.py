@@ -5,7 +5,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from letopis import index
 from letopis.model import tokens
 from letopis.model.search import Query
 from letopis.tools.registry import NOTICE, Tool, ToolContext
@@ -39,7 +38,7 @@ def _run(context: ToolContext, arguments: Arguments) -> Mapping[str, Any]:
         within=context.key if context.shared else None,
         exclude=f"{context.session_id}#{context.n}",
     )
-    found = dict(index.search(context.store, query).record())
+    found = dict(context.index.search(query).record())
     budget = context.store.settings.context_window_tokens // BUDGET_SHARE
     hits: list[Any] = []
     for hit in found["hits"]:

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from letopis.errors import LetopisError
+from letopis.index import Index
 from letopis.llm import ToolSpec
 from letopis.model.payloads import explain, schema_of
 from letopis.store import Store
@@ -23,6 +24,7 @@ class ToolContext:
     """
 
     store: Store
+    index: Index
     key: str
     session_id: str
     n: int

@@ -4,8 +4,8 @@ It says once that it is no language model. It keeps and removes what it is told 
 by quoting what it finds, each with its source.
 """
 
-from letopis import index
 from letopis.errors import FactRefused
+from letopis.index import Index
 from letopis.lifecycle.remember import Kept, Known, forget, keep
 from letopis.model import explicit
 from letopis.model.search import Hit, Query
@@ -43,7 +43,7 @@ _RUSSIAN = {
 }  # fmt: skip
 
 
-def respond(store: Store, transcript: Transcript, n: int, shared: bool) -> str:
+def respond(store: Store, index: Index, transcript: Transcript, n: int, shared: bool) -> str:
     """The answer to message `n` of a session."""
     message = next(m for m in transcript.messages if m.n == n)
     words = _RUSSIAN if is_russian([message]) else _ENGLISH
@@ -55,7 +55,7 @@ def respond(store: Store, transcript: Transcript, n: int, shared: bool) -> str:
         parts = [_carried_out(store, request, transcript.session_id, n, words) for request in requests]
     else:
         key = transcript.header.key if transcript.header else ""
-        parts = [_quoted(store, message.text, f"{transcript.session_id}#{n}", key if shared else None, words)]
+        parts = [_quoted(index, message.text, f"{transcript.session_id}#{n}", key if shared else None, words)]
     return "\n\n".join([words["hello"], *parts] if first else parts)
 
 
@@ -79,8 +79,8 @@ def _carried_out(
     raise AssertionError
 
 
-def _quoted(store: Store, text: str, itself: str, within: str | None, words: dict[str, str]) -> str:
-    found = index.search(store, Query(text, "all", _SHOWN * 4, within=within, exclude=itself))
+def _quoted(index: Index, text: str, itself: str, within: str | None, words: dict[str, str]) -> str:
+    found = index.search(Query(text, "all", _SHOWN * 4, within=within, exclude=itself))
     hits = [hit for hit in found.hits if hit.role != "assistant" and hit.kind != "raw"][:_SHOWN]
     if not hits:
         return words["nothing"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from letopis import context, tools
 from letopis.errors import AnswerUnusable, Busy, InvalidInput, ModelError
+from letopis.index import Index
 from letopis.lifecycle.close import close_if_idle
 from letopis.lifecycle.material import note_usage
 from letopis.lifecycle.shared import is_shared
@@ -32,6 +33,7 @@ class _Turn:
     """A running turn."""
 
     store: Store
+    index: Index
     key: str
     session_id: str
     n: int
@@ -41,7 +43,7 @@ class _Turn:
     text: str = ""
 
     def transcript(self) -> Transcript:
-        return self.store.sessions.transcript(self.session_id)
+        return self.store.sessions.transcript(self.session_id, self.key)
 
     def add(self, wire: Mapping[str, Any]) -> Appended:
         return self.store.transcripts.append(self.key, wire, session_id=self.session_id)
@@ -50,6 +52,7 @@ class _Turn:
 def stream(
     store: Store,
     models: Models,
+    index: Index,
     key: str,
     message: str | Mapping[str, Any],
     persona: str = "default",
@@ -70,24 +73,25 @@ def stream(
         with store.session_lock(session_id, WAIT_FOR_TURN):
             stored = store.transcripts.append_turn(key, session_id, live is None, wire, persona, metadata or {})
             if stored is not None:
-                yield from _answer(store, models, key, stored)
+                yield from _answer(store, models, index, key, stored)
                 return
     raise Busy(f"the conversation {key!r} is being closed and begun anew all the time; try again")
 
 
-def _answer(store: Store, models: Models, key: str, stored: Appended) -> Iterator[Event]:
-    transcript = store.sessions.transcript(stored.session_id)
-    if not stored.new:
-        answered = _answer_to(transcript, stored.n)
+def _answer(store: Store, models: Models, index: Index, key: str, asked: Appended) -> Iterator[Event]:
+    transcript = store.sessions.transcript(asked.session_id, key)
+    if not asked.new:
+        answered = _answer_to(transcript, asked.n)
         if answered is not None:
-            yield Done(answered.text, stored.session_id, answered.n)
+            yield Done(answered.text, asked.session_id, answered.n)
             return
     persona = transcript.header.persona if transcript.header else "default"
-    turn = _Turn(store, key, stored.session_id, stored.n, is_shared(store, transcript), persona)
+    turn = _Turn(store, index, key, asked.session_id, asked.n, is_shared(store, transcript), persona)
     if models.chat is None:
-        text = offline.respond(store, turn.transcript(), turn.n, turn.shared)
+        text = offline.respond(store, index, turn.transcript(), turn.n, turn.shared)
+        stored = turn.add({"role": "assistant", "content": text, "internal": True})
         yield TextDelta(text)
-        yield Done(text, turn.session_id, turn.add({"role": "assistant", "content": text}).n)
+        yield Done(text, turn.session_id, stored.n)
         return
     turn.tools = tools.available(store)
     try:
@@ -123,7 +127,7 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
         prompt = context.assemble(turn.store, turn.transcript(), allowed, turn.shared, turn.persona)
         reply: Reply | None = None
         turn.text = ""
-        for item in model.stream(Request(prompt.messages, tools=allowed)):
+        for item in model.stream(Request(prompt.messages, tools=prompt.tools)):
             if isinstance(item, Reply):
                 reply = item
             else:
@@ -158,7 +162,7 @@ def _call_tools(turn: _Turn, reply: Reply) -> Iterator[Event]:
     calls = [_wire_of(call) for call in reply.tool_calls]
     turn.text = ""
     turn.add({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
-    where = ToolContext(turn.store, turn.key, turn.session_id, turn.n, turn.shared)
+    where = ToolContext(turn.store, turn.index, turn.key, turn.session_id, turn.n, turn.shared)
     for call in reply.tool_calls:
         yield ToolStarted(call.name, call.arguments)
         result = tools.call(turn.tools, where, call.name, call.arguments)

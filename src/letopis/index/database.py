@@ -1,0 +1,144 @@
+"""`memory/vector.db`: the index on disk. Derived: it may be deleted at any time.
+
+Several processes may read and write it at once (WAL, busy time-outs). A file that SQLite calls
+damaged is set aside and made anew; another schema or normaliser means a rebuild, which keeps
+the vectors, for they belong to the text and not to the rows.
+"""
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from letopis.errors import IndexBusy, IndexDamaged
+from letopis.model import terms
+
+SCHEMA_VERSION = f"1/{terms.VERSION}"
+_BUSY_SECONDS = 10.0
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sources (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, origin TEXT NOT NULL, size INTEGER NOT NULL,
+    modified INTEGER NOT NULL, looked REAL NOT NULL, digest TEXT NOT NULL, offset INTEGER NOT NULL,
+    session_id TEXT NOT NULL, key TEXT NOT NULL, persona TEXT NOT NULL, problem TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS source_session ON sources (session_id);
+CREATE TABLE IF NOT EXISTS units (
+    id INTEGER PRIMARY KEY, source INTEGER NOT NULL, section INTEGER NOT NULL, position INTEGER NOT NULL,
+    n INTEGER NOT NULL, last INTEGER NOT NULL, kind TEXT NOT NULL, role TEXT NOT NULL, speaker TEXT NOT NULL,
+    day TEXT NOT NULL, heading TEXT NOT NULL, superseded INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS unit_source ON units (source, position);
+CREATE TABLE IF NOT EXISTS pieces (
+    id INTEGER PRIMARY KEY, unit INTEGER NOT NULL, length INTEGER NOT NULL, digest BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS piece_unit ON pieces (unit);
+CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(
+    terms, content='', tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co So'");
+CREATE VIRTUAL TABLE IF NOT EXISTS places USING fts5vocab(words, instance);
+"""
+_TABLES = ("words", "places", "pieces", "units", "sources")
+
+
+class Database:
+    """One connection to the index of a workspace, for one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connection = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        for _ in range(3):
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                _prepare(connection)
+                return connection
+            except sqlite3.DatabaseError as error:
+                connection.close()
+                if _is_busy(error):
+                    raise IndexBusy(f"the index {self.path} is busy; try again") from error
+                self.set_aside()
+        raise IndexDamaged(f"the index {self.path} cannot be opened or made anew; delete it and try again")
+
+    def set_aside(self) -> None:
+        """Keep a damaged file beside the new one, and its companions with it."""
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        for suffix in ("", "-wal", "-shm"):
+            old = self.path.with_name(self.path.name + suffix)
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(old, self.path.with_name(f"{self.path.name}.damaged-{stamp}{suffix}"))
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction; whatever fails inside it leaves no trace."""
+        with translated(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+            except BaseException:
+                self.connection.rollback()
+                raise
+            self.connection.commit()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """One consistent view."""
+        with translated(self.path):
+            self.connection.execute("BEGIN")
+            try:
+                yield self.connection
+            finally:
+                self.connection.rollback()
+
+    def meta(self, name: str) -> str:
+        """A fact about the index; empty where it is not known."""
+        row = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_meta(self, name: str, value: str) -> None:
+        """Note a fact about the index."""
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.connection.close()
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turns SQLite's errors into ours: busy may succeed later, damaged will not."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if _is_busy(error):
+            raise IndexBusy(f"the index {path} is busy; try again") from error
+        raise IndexDamaged(f"the index {path} is damaged ({error}); it is made anew at the next start") from error
+
+
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    found = connection.execute("SELECT name FROM sqlite_master WHERE name = 'meta'").fetchone()
+    version = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if found else None
+    if version is not None and version[0] == SCHEMA_VERSION:
+        return
+    connection.execute("BEGIN EXCLUSIVE")
+    again = connection.execute("SELECT name FROM sqlite_master WHERE name = 'meta'").fetchone()
+    version = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if again else None
+    if version is None or version[0] != SCHEMA_VERSION:
+        for table in _TABLES:
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in _SCHEMA.split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('generation', '0')")
+    connection.commit()

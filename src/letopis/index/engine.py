@@ -1,0 +1,263 @@
+"""The index of one workspace: synced before each search, asked by words and by meaning.
+
+It never raises for any question: what went wrong is in the answer's status.
+"""
+
+import re
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from letopis.errors import IndexDamaged, ModelError, SearchError
+from letopis.index import filters, rank, snapshot
+from letopis.index.database import Database
+from letopis.index.hits import hits_of, with_phrases
+from letopis.index.snapshot import Snapshot
+from letopis.index.sync import Report, sync
+from letopis.llm.embedding import Embedder
+from letopis.model import asking, terms
+from letopis.model.search import Found, Query
+from letopis.model.text import stems, words
+from letopis.store import Store
+
+SYNC_SECONDS = 0.2
+_BATCH = 32
+_COUNTS = (
+    "SELECT count(*) FROM sources WHERE problem = ''",
+    "SELECT count(*) FROM units",
+    "SELECT count(*) FROM pieces",
+    "SELECT count(*) FROM pieces p LEFT JOIN vectors v ON v.digest = p.digest "
+    "WHERE v.digest IS NULL OR v.vector = zeroblob(length(v.vector))",
+)
+_LONGEST_QUESTION = 4_000
+_MEANT = 1.5  # a unit without any of the words must be so many deviations nearer than the others
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the index holds, and what it still lacks."""
+
+    files: int
+    units: int
+    pieces: int
+    without_vector: int
+    embedder: str
+    made_with: str
+    problems: tuple[str, ...]
+
+
+class Index:
+    """Search over one workspace. Safe for several threads and processes."""
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store, self._embedder = store, embedder
+        self._guard = threading.RLock()
+        self._database: Database | None = None
+        self._snapshot: Snapshot | None = None
+
+    # --- asking -----------------------------------------------------------------------------
+
+    def search(self, query: Query) -> Found:
+        """What the memory holds on the question, best first."""
+        with self._guard:
+            try:
+                return self._search(query)
+            except IndexDamaged:
+                self._start_anew()
+            except SearchError as error:
+                return Found("error", problems=(str(error),))
+            try:
+                return self._search(query)
+            except SearchError as error:
+                return Found("error", problems=(str(error),))
+
+    def _search(self, query: Query) -> Found:
+        report = self._synced(SYNC_SECONDS)
+        asked = terms.asked(query.text[:_LONGEST_QUESTION])
+        if not asked:
+            return Found("empty", problems=("the question holds nothing to look for",))
+        problems = list(report.problems)
+        database = self._opened()
+        with database.reading() as connection:
+            corpus = self._snapshot = snapshot.load(connection, self._snapshot)
+            matches = [corpus.matches(connection, term) for term in asked]
+            cosines = self._cosines(connection, corpus, query.text, problems)
+            scores = rank.rank(corpus.corpus, matches, cosines, *self._hints(corpus, query))
+            eligible = self._eligible(corpus, query, scores)
+            order = np.lexsort((np.arange(len(scores.total)), -scores.total))
+            chosen = [int(at) for at in order if eligible[at]]
+            chosen = with_phrases(connection, corpus, query.text, chosen)
+            found = hits_of(connection, corpus, chosen[: max(0, query.k)], asked, matches, scores)
+        status = "stale" if report.stale else "degraded" if problems else "ok" if found else "empty"
+        relaxed = bool(found) and len(found[0].matched) < len(asked)
+        return Found(status, tuple(found), len(chosen), relaxed, tuple(problems))
+
+    @staticmethod
+    def _eligible(corpus: Snapshot, query: Query, scores: rank.Scores) -> rank.Bools:
+        """The units that may be shown: let through by the filters, and near a word or near in meaning."""
+        near = scores.parts["words"] > 0
+        if "meaning" in scores.parts:
+            near |= scores.parts["meaning"] >= _MEANT * rank.MEANING
+        found: rank.Bools = near & filters.allowed(corpus, query)
+        return found
+
+    def _hints(self, corpus: Snapshot, query: Query) -> tuple[rank.Bools, rank.Bools, rank.Bools]:
+        """Whose words, in which role, and of which time the question speaks."""
+        named = self._named(corpus, query.text)
+        speaker = np.isin(corpus.speakers, named) if named else np.zeros(corpus.corpus.units, bool)
+        role = np.zeros(corpus.corpus.units, bool)
+        if asking.of_the_assistant(query.text):
+            role = corpus.column("role") == "assistant"
+        elif asking.first_person(query.text):
+            role = corpus.column("role") == "user"
+        spans = asking.spans(query.text, self._store.clock.now().date())
+        return speaker, role, filters.within_spans(corpus.days, spans)
+
+    @staticmethod
+    def _named(corpus: Snapshot, question: str) -> list[str]:
+        asked = set(stems(question))
+        return [name for name in corpus.speaker_names if asked.intersection(stems(name))]
+
+    def _cosines(
+        self, connection: sqlite3.Connection, corpus: Snapshot, question: str, problems: list[str]
+    ) -> rank.Floats | None:
+        """How near each piece is to the question; None where there are no vectors to compare."""
+        if self._embedder is None or not len(corpus.columns.piece):
+            return None
+        made_with = self._opened().meta("embedder")
+        if made_with and made_with != self._embedder.identity:
+            problems.append("the vectors are another model's; `letopis index --rebuild` makes them anew")
+            return None
+        if not made_with:
+            return None
+        try:
+            vector = self._embedder.queries([_without_names(question, self._named(corpus, question))])[0]
+        except ModelError as error:
+            problems.append(f"searched by words only: {error}")
+            return None
+        held = corpus.vectors(connection, len(vector))
+        if held.missing == len(held.matrix) or not np.isfinite(vector).all():
+            return None
+        made: rank.Floats = held.matrix @ rank.unit(vector - held.shift)
+        return made
+
+    # --- keeping it up to date ----------------------------------------------------------------
+
+    def sync(self, limit: float | None = None) -> Report:
+        """Bring the rows up to date with the files."""
+        with self._guard:
+            return self._synced(limit)
+
+    def _synced(self, limit: float | None) -> Report:
+        return sync(self._store, self._opened(), limit)
+
+    def fill(self, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
+        """Give vectors to the pieces that lack one, in batches; returns how many were made.
+
+        It can be stopped between batches and goes on where it stopped. Raises ModelError.
+        """
+        if self._embedder is None:
+            return 0
+        database = self._opened()
+        self._adopt_embedder(database)
+        missing = self._missing(database)
+        done = 0
+        for start in range(0, len(missing), _BATCH):
+            batch = missing[start : start + _BATCH]
+            vectors = rank.unit(self._embedder.passages([text for _, text in batch]))
+            rows = [
+                (digest, np.nan_to_num(vector, nan=0.0).astype(np.float16).tobytes())
+                for (digest, _), vector in zip(batch, vectors, strict=True)
+            ]
+            with database.writing() as connection:
+                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+                connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'generation'")
+            done += len(batch)
+            progress(done, len(missing))
+        return done
+
+    def _adopt_embedder(self, database: Database) -> None:
+        assert self._embedder is not None
+        made_with = database.meta("embedder")
+        if made_with not in ("", self._embedder.identity):
+            raise SearchError(
+                f"the vectors were made with {made_with}, and the embedder now is {self._embedder.identity}; "
+                "`letopis index --rebuild` makes them anew, until then search goes by words"
+            )
+        if not made_with:
+            with database.writing():
+                database.set_meta("embedder", self._embedder.identity)
+
+    @staticmethod
+    def _missing(database: Database) -> list[tuple[bytes, str]]:
+        """Hash and passage of every piece without a vector, the newest first."""
+        from letopis.index.sync import passage_of, pieces_of
+
+        with database.reading() as connection:
+            units = connection.execute(
+                "SELECT DISTINCT u.id, u.speaker, u.text FROM units u JOIN pieces p ON p.unit = u.id "
+                "LEFT JOIN vectors v ON v.digest = p.digest WHERE v.digest IS NULL ORDER BY u.id DESC"
+            ).fetchall()
+            out: dict[bytes, str] = {}
+            for unit, speaker, text in units:
+                digests = connection.execute("SELECT digest FROM pieces WHERE unit = ? ORDER BY id", (unit,))
+                for (digest,), part in zip(digests, pieces_of(text), strict=True):
+                    out.setdefault(digest, passage_of(speaker, part))
+            known = {row[0] for row in connection.execute("SELECT digest FROM vectors")}
+        return [(digest, text) for digest, text in out.items() if digest not in known]
+
+    def rebuild(self) -> Report:
+        """Make the rows anew from the files; vectors of the same model and text are kept."""
+        with self._guard:
+            database = self._opened()
+            with database.writing() as connection:
+                for table in ("pieces", "units", "sources"):
+                    connection.execute(f"DELETE FROM {table}")
+                connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+                if self._embedder is not None and database.meta("embedder") != self._embedder.identity:
+                    connection.execute("DELETE FROM vectors")
+                    connection.execute("DELETE FROM meta WHERE name = 'embedder'")
+                connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'generation'")
+            self._snapshot = None
+            return self._synced(None)
+
+    def status(self) -> Status:
+        """What the index holds."""
+        with self._guard:
+            report = self._synced(None)
+            database = self._opened()
+            with database.reading() as connection:
+                files, units, pieces, missing = (connection.execute(s).fetchone()[0] for s in _COUNTS)
+            embedder = self._embedder.identity if self._embedder else ""
+            return Status(files, units, pieces, missing, embedder, database.meta("embedder"), tuple(report.problems))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        with self._guard:
+            if self._database is not None:
+                self._database.close()
+            self._database = self._snapshot = None
+
+    def _opened(self) -> Database:
+        if self._database is None or not self._database.path.exists():
+            self.close()
+            self._database = Database(self._store.workspace.memory / "vector.db")
+        return self._database
+
+    def _start_anew(self) -> None:
+        """Set a damaged database aside and make a new one from the files."""
+        database = self._opened()
+        database.set_aside()
+        self.close()
+        self._synced(None)
+
+
+def _without_names(question: str, names: Sequence[str]) -> str:
+    """The question as it is embedded: the names of speakers say nothing of what was said."""
+    for name in sorted((part for n in names for part in words(n)), key=len, reverse=True):
+        if len(name) > 2:
+            question = re.sub(rf"\b{re.escape(name)}(?:'s)?\b", " ", question, flags=re.IGNORECASE)
+    return " ".join(question.split())

@@ -1,0 +1,109 @@
+"""From ranked units to hits: their text, where it matched, and why."""
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+import numpy as np
+
+from letopis.index import rank
+from letopis.index.snapshot import Snapshot
+from letopis.model import secrets, terms
+from letopis.model.search import Hit
+from letopis.model.text import normalise, shorten
+
+SHOWN = 900
+_PHRASE = re.compile(r'"([^"]+)"|«([^»]+)»|“([^”]+)”')
+_PHRASES_LOOKED_AT = 2_000
+_COLUMNS = "id, n, last, kind, role, day, heading, superseded, text"
+
+
+def with_phrases(connection: sqlite3.Connection, corpus: Snapshot, question: str, chosen: list[int]) -> list[int]:
+    """The chosen units with what holds every quoted phrase, word for word, before the rest.
+
+    A question that is nothing but quotations is answered by such units alone.
+    """
+    phrases = [normalise(next(filter(None, groups))).strip() for groups in _PHRASE.findall(question)]
+    phrases = [phrase for phrase in phrases if phrase]
+    if not phrases:
+        return chosen
+    looked_at = chosen[:_PHRASES_LOOKED_AT]
+    texts = {row[0]: normalise(str(row[8])) for row in _rows(connection, corpus, looked_at)}
+    ids = corpus.columns.unit[corpus.unit_order]
+    holding = [at for at in looked_at if all(phrase in texts.get(int(ids[at]), "") for phrase in phrases)]
+    if not terms.terms(_PHRASE.sub(" ", question)):
+        return holding
+    return holding + [at for at in chosen if at not in set(holding)]
+
+
+def hits_of(
+    connection: sqlite3.Connection,
+    corpus: Snapshot,
+    chosen: Sequence[int],
+    asked: Sequence[str],
+    matches: Sequence[rank.Matches],
+    scores: rank.Scores,
+) -> list[Hit]:
+    """The hits of these units, in this order."""
+    rows = {row[0]: row for row in _rows(connection, corpus, chosen)}
+    ids = corpus.columns.unit[corpus.unit_order]
+    holding = [np.unique(corpus.corpus.piece_unit[match.pieces]) for match in matches]
+    out = []
+    for at in chosen:
+        row = rows.get(int(ids[at]))
+        if row is None:
+            continue
+        matched = tuple(term for term, units in zip(asked, holding, strict=True) if _holds(units, at))
+        out.append(_hit(corpus, at, row, matched, scores))
+    return out
+
+
+def _holds(units: rank.Ints, at: int) -> bool:
+    place = int(np.searchsorted(units, at))
+    return place < len(units) and int(units[place]) == at
+
+
+def _rows(connection: sqlite3.Connection, corpus: Snapshot, chosen: Sequence[int]) -> list[tuple[object, ...]]:
+    ids = [int(corpus.columns.unit[corpus.unit_order[at]]) for at in chosen]
+    out: list[tuple[object, ...]] = []
+    for start in range(0, len(ids), 500):
+        part = ids[start : start + 500]
+        marks = ",".join("?" * len(part))
+        out += connection.execute(f"SELECT {_COLUMNS} FROM units WHERE id IN ({marks})", part).fetchall()
+    return out
+
+
+def _hit(corpus: Snapshot, at: int, row: tuple[object, ...], matched: tuple[str, ...], scores: rank.Scores) -> Hit:
+    _, n, last, kind, role, day, heading, superseded, text = row
+    source = corpus.sources[int(corpus.unit_source[at])]
+    of_session = source.origin == "transcript"
+    parts = {name: round(float(values[at]), 4) for name, values in scores.parts.items()}
+    return Hit(
+        text=secrets.redact(_around(str(text), set(matched))),
+        kind=str(kind),
+        score=float(scores.total[at]),
+        matched=matched,
+        date=str(day),
+        path="" if of_session else source.name,
+        lines=(0, 0) if of_session else (int(str(n)), int(str(last))),
+        heading=str(heading),
+        session_id=source.session_id if of_session else "",
+        n=int(str(n)) if of_session else 0,
+        role=str(role),
+        key=source.key,
+        superseded=bool(superseded),
+        parts=parts,
+    )
+
+
+def _around(text: str, matched: set[str]) -> str:
+    """The part of a long text where most of the words stand."""
+    if len(text) <= SHOWN:
+        return text
+    places = [m.start() for m in re.finditer(r"[^\W_]+", text) if matched.intersection(terms.terms(m[0]))]
+    if not places:
+        return shorten(text, SHOWN)
+    window = SHOWN * 2 // 3
+    start = max(places, key=lambda place: sum(place <= other < place + window for other in places))
+    start = max(0, start - SHOWN // 6)
+    return ("…" if start else "") + shorten(text[start:], SHOWN)

@@ -1,0 +1,315 @@
+"""The one way into the index: the files as they are now, compared with what was indexed.
+
+Whoever changed a file, its change comes in here: a scan of stamps, then the changed files are
+cut into units and pieces anew, in one transaction each, so a search sees the old rows or the
+new ones and never none. Rows of a transcript belong to its session, wherever its file stands.
+"""
+
+import hashlib
+import sqlite3
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from letopis.errors import OutsideWorkspace, Unreadable
+from letopis.index.database import Database
+from letopis.model import blocks, pieces, summary, terms
+from letopis.model.messages import Message
+from letopis.model.transcript import Transcript
+from letopis.store import Store
+from letopis.store.scanning import Stamp
+
+_SEARCHED_ROLES = ("user", "assistant", "tool")
+_UNIT_COLUMNS = "source, section, position, n, last, kind, role, speaker, day, heading, superseded, text"
+_TOO_FRESH = 2.0  # a file modified so shortly before it was looked at is looked at again
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A block of a note or a message, as it goes into the index."""
+
+    section: int
+    position: int
+    n: int
+    last: int
+    kind: str
+    role: str
+    speaker: str
+    day: str
+    heading: str
+    superseded: bool
+    text: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What a sync did, and which files it had to leave out. `stale`: time ran out before the end."""
+
+    changed: int = 0
+    removed: int = 0
+    problems: list[str] = field(default_factory=list)
+    stale: bool = False
+
+
+def sync(store: Store, database: Database, limit: float | None = None) -> Report:
+    """Bring the index up to date, for at most `limit` seconds."""
+    deadline = time.monotonic() + limit if limit is not None else None
+    report = Report()
+    stamps = list(store.scanning.stamps(store.settings.vector_memory.max_file_bytes))
+    known = _known(database)
+    gone = set(known) - {stamp.name for stamp in stamps if stamp.size >= 0}
+    for stamp in stamps:
+        if stamp.size < 0:
+            continue
+        before = known.get(stamp.name)
+        if stamp.problem:
+            report.problems.append(f"{stamp.name} was left out: {stamp.problem}")
+        if before is not None and _same(stamp, before):
+            continue
+        if deadline is not None and time.monotonic() > deadline:
+            report.stale = True
+            break
+        _take(store, database, stamp, before, report)
+    if gone and not report.stale:
+        _drop(database, gone, report)
+    return report
+
+
+def _known(database: Database) -> dict[str, sqlite3.Row]:
+    with database.reading() as connection:
+        cursor = connection.execute(
+            "SELECT name, id, size, modified, looked, digest, offset, session_id, problem FROM sources"
+        )
+        cursor.row_factory = sqlite3.Row
+        return {row["name"]: row for row in cursor}
+
+
+def _same(stamp: Stamp, before: sqlite3.Row) -> bool:
+    if (stamp.size, stamp.modified, stamp.problem) != (before["size"], before["modified"], before["problem"]):
+        return False
+    return bool(before["looked"] - stamp.modified / 1e9 > _TOO_FRESH) or stamp.origin == "transcript"
+
+
+def _take(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None, report: Report) -> None:
+    """Index one file; a file that cannot be read is named and stops no other."""
+    try:
+        if stamp.problem:
+            _put_source(database, stamp, before, "", {}, stamp.problem)
+        elif stamp.origin == "note":
+            _take_note(store, database, stamp, before, report)
+        else:
+            _take_transcript(store, database, stamp, before, report)
+    except (Unreadable, OutsideWorkspace) as error:
+        report.problems.append(f"{stamp.name} was left out: {error}")
+        _put_source(database, stamp, before, "", {}, str(error))
+
+
+# --- notes ------------------------------------------------------------------------------------
+
+
+def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None, report: Report) -> None:
+    looked = time.time()
+    text = store.scanning.note(stamp.name)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    if before is not None and before["digest"] == digest and not before["problem"]:
+        with database.writing() as connection:
+            connection.execute(
+                "UPDATE sources SET size = ?, modified = ?, looked = ? WHERE id = ?",
+                (stamp.size, stamp.modified, looked, before["id"]),
+            )
+        return
+    fields = summary.header_fields(text) if summary.is_session_note(stamp.name) else {}
+    facts = {"session_id": "", "key": fields.get("Session Key", ""), "note_of": fields.get("Session ID", "")}
+    with database.writing() as connection:
+        source = _put_row(connection, stamp, before, digest, facts, "", looked)
+        _drop_units(connection, source)
+        _put_units(connection, source, _units_of_note(stamp.name, text, bool(fields)))
+        _bump(connection)
+    report.changed += 1
+
+
+def _units_of_note(name: str, text: str, of_session: bool) -> Iterable[Unit]:
+    kind = summary.kind_of_note(name, of_session)
+    named = name.rpartition("/")[2][:10]
+    day = named if len(named) == 10 and named[4:5] == "-" and named[:4].isdigit() else ""
+    sections: dict[str, int] = {}
+    for at, block in enumerate(blocks.split(text)):
+        section = sections.setdefault(block.heading, len(sections))
+        yield Unit(
+            section, at, block.first, block.last, kind, "", "", block.date or day, block.heading, False, block.text
+        )
+
+
+# --- transcripts ------------------------------------------------------------------------------
+
+
+def _take_transcript(
+    store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None, report: Report
+) -> None:
+    looked = time.time()
+    session_id = store.scanning.session_of(stamp.name)
+    if not session_id:
+        raise Unreadable("its header is damaged; `letopis doctor --repair` mends it")
+    grown = before is not None and before["session_id"] == session_id and stamp.size >= before["size"]
+    transcript, end = store.scanning.transcript(stamp.name, before["offset"] if before is not None and grown else 0)
+    header = transcript.header
+    facts: dict[str, Any] = {"session_id": session_id, "offset": end}
+    if header is not None:
+        facts |= {"key": header.key, "persona": header.persona}
+    with database.writing() as connection:
+        source = _source_of_session(connection, session_id, stamp, before)
+        row = _put_row(connection, stamp, source, "", facts, "", looked)
+        newest = connection.execute("SELECT max(n) FROM units WHERE source = ?", (row,)).fetchone()[0] or 0
+        _put_units(connection, row, _units_of_transcript(transcript, newest))
+        for a, b in transcript.superseded:
+            _reshaped(connection)
+            connection.execute("UPDATE units SET superseded = 1 WHERE source = ? AND n BETWEEN ? AND ?", (row, a, b))
+        _bump(connection)
+    report.changed += 1
+
+
+def _source_of_session(
+    connection: sqlite3.Connection, session_id: str, stamp: Stamp, before: sqlite3.Row | None
+) -> sqlite3.Row | None:
+    """The rows of a session move with it; those of another that had this name wait for its own file."""
+    cursor = connection.execute("SELECT * FROM sources WHERE session_id = ?", (session_id,))
+    cursor.row_factory = sqlite3.Row
+    own: sqlite3.Row | None = cursor.fetchone()
+    if own is not None and own["name"] == stamp.name:
+        return own
+    connection.execute("UPDATE sources SET name = 'moved/' || id WHERE name = ?", (stamp.name,))
+    return own
+
+
+def _units_of_transcript(transcript: Transcript, newest: int) -> Iterable[Unit]:
+    for message in transcript.messages:
+        if message.n > newest and _is_searched(message):
+            name = message.stored.get("name")
+            speaker = name if isinstance(name, str) and message.role != "tool" else ""
+            yield Unit(
+                0, message.n, message.n, message.n, "message", message.role, speaker, message.timestamp[:10], "",
+                transcript.is_superseded(message.n), message.text,
+            )  # fmt: skip
+
+
+def _is_searched(message: Message) -> bool:
+    said = message.role in _SEARCHED_ROLES and not message.internal and not message.service
+    return said and bool(message.text.strip())
+
+
+# --- rows -------------------------------------------------------------------------------------
+
+
+def _put_source(
+    database: Database, stamp: Stamp, before: sqlite3.Row | None, digest: str, facts: dict[str, Any], problem: str
+) -> None:
+    """A file that is left out has a row and no text."""
+    with database.writing() as connection:
+        source = _put_row(connection, stamp, before, digest, facts, problem, time.time())
+        _drop_units(connection, source)
+        _bump(connection)
+
+
+def _put_row(
+    connection: sqlite3.Connection,
+    stamp: Stamp,
+    before: sqlite3.Row | None,
+    digest: str,
+    facts: dict[str, Any],
+    problem: str,
+    looked: float,
+) -> int:
+    values: dict[str, Any] = {"session_id": "", "key": "", "persona": "", "offset": 0}
+    if before is not None:
+        found = connection.execute(
+            "SELECT session_id, key, persona, offset FROM sources WHERE id = ?", (before["id"],)
+        ).fetchone()
+        values = dict(zip(values, found, strict=True)) if found else values
+    values |= {k: v for k, v in facts.items() if k in values}
+    file = (stamp.name, stamp.origin, stamp.size, stamp.modified, looked, digest, problem)
+    row = (*file, values["offset"], values["session_id"], values["key"], values["persona"])
+    columns = "name, origin, size, modified, looked, digest, problem, offset, session_id, key, persona"
+    if before is not None:
+        connection.execute(
+            f"UPDATE sources SET ({columns}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", (*row, before["id"])
+        )
+        return int(before["id"])
+    connection.execute("DELETE FROM sources WHERE name = ?", (stamp.name,))
+    return int(
+        connection.execute(f"INSERT INTO sources ({columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", row).lastrowid or 0
+    )
+
+
+def _put_units(connection: sqlite3.Connection, source: int, units: Iterable[Unit]) -> None:
+    for unit in units:
+        made = connection.execute(
+            f"INSERT INTO units ({_UNIT_COLUMNS})"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                source, unit.section, unit.position, unit.n, unit.last, unit.kind, unit.role, unit.speaker,
+                unit.day, unit.heading, unit.superseded, storable(unit.text),
+            ),
+        ).lastrowid  # fmt: skip
+        for text in pieces_of(unit.text):
+            found = terms.terms(text)
+            digest = digest_of(passage_of(unit.speaker, text))
+            piece = connection.execute(
+                "INSERT INTO pieces (unit, length, digest) VALUES (?, ?, ?)", (made, len(found), digest)
+            ).lastrowid
+            connection.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (piece, " ".join(found)))
+
+
+def _drop_units(connection: sqlite3.Connection, source: int) -> None:
+    """Remove the rows of a source; the words of a contentless table leave as they came."""
+    _reshaped(connection)
+    for unit, text in connection.execute("SELECT id, text FROM units WHERE source = ?", (source,)):
+        ids = [row[0] for row in connection.execute("SELECT id FROM pieces WHERE unit = ? ORDER BY id", (unit,))]
+        for piece, part in zip(ids, pieces_of(text), strict=True):
+            connection.execute(
+                "INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)", (piece, " ".join(terms.terms(part)))
+            )
+        connection.execute("DELETE FROM pieces WHERE unit = ?", (unit,))
+    connection.execute("DELETE FROM units WHERE source = ?", (source,))
+
+
+def _drop(database: Database, names: set[str], report: Report) -> None:
+    with database.writing() as connection:
+        for name in names:
+            row = connection.execute("SELECT id FROM sources WHERE name = ?", (name,)).fetchone()
+            if row is not None:
+                _drop_units(connection, row[0])
+                connection.execute("DELETE FROM sources WHERE id = ?", row)
+                report.removed += 1
+        _bump(connection)
+
+
+def _bump(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'generation'")
+
+
+def _reshaped(connection: sqlite3.Connection) -> None:
+    """Rows go or change, so nobody may only read what was added."""
+    connection.execute(
+        "INSERT OR REPLACE INTO meta SELECT 'reshaped', CAST(value AS INTEGER) + 1 FROM meta WHERE name = 'generation'"
+    )
+
+
+def pieces_of(text: str) -> list[str]:
+    """The pieces of a unit, from the text as it is stored; never none."""
+    return pieces.split(storable(text)) or [storable(text)]
+
+
+def storable(text: str) -> str:
+    """Text that SQLite holds: no lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def passage_of(speaker: str, text: str) -> str:
+    """What is embedded for a piece."""
+    return f"{speaker}: {text}" if speaker else text
+
+
+def digest_of(passage: str) -> bytes:
+    """The content hash under which a vector is kept."""
+    return hashlib.sha256(passage.encode("utf-8", "replace")).digest()[:16]
