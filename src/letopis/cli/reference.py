@@ -34,8 +34,8 @@ def settings() -> str:
     rows = ["| setting | default | environment | meaning |", "|---|---|---|---|"]
     for item in known():
         rule = item.rule
-        bounds = [f"at least {rule.low:g}"] if rule.low is not None else []
-        bounds += [f"at most {rule.high:g}"] if rule.high is not None else []
+        bounds = [f"at least {rule.low:.10g}"] if rule.low is not None else []
+        bounds += [f"at most {rule.high:.10g}"] if rule.high is not None else []
         bounds += [f"one of {', '.join(rule.choices)}"] if rule.choices else []
         bounds += ["not in a workspace's file"] if not rule.workspace else []
         about = rule.about + (f" ({'; '.join(bounds)})" if bounds else "")

@@ -9,7 +9,7 @@ import re
 _TAGS = ("think", "thinking", "reasoning", "thought")
 _NAMES = "|".join(_TAGS)
 _BLOCK = re.compile(rf"^[ \t]*<({_NAMES})>.*?(?:</\1>[ \t]*\n?|\Z)", re.DOTALL | re.IGNORECASE | re.MULTILINE)
-_TAIL_OF_BLOCK = re.compile(rf"\A(?:(?!<(?:{_NAMES})>).)*?</(?:{_NAMES})>\s*", re.DOTALL | re.IGNORECASE)
+_TAIL_OF_BLOCK = re.compile(rf"\A(?:(?!<(?:{_NAMES})>).)*?</(?:{_NAMES})>[ \t]*(?:\n\s*|\Z)", re.DOTALL | re.IGNORECASE)
 _OPEN = re.compile(rf"[ \t]*<({_NAMES})>", re.IGNORECASE)
 _LONGEST_TAG = max(len(tag) for tag in _TAGS) + 3
 

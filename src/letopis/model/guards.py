@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from datetime import date
 
-from letopis.model import dates, secrets
+from letopis.model import dates, figures, secrets
 from letopis.model.messages import Message
-from letopis.model.text import content_stems, is_cyrillic, normalise, stem, words
+from letopis.model.text import content_stems, is_cyrillic, negated, normalise, stem, words
 
 MAX_FACT_CHARACTERS = 500
 NEIGHBOURS = 2
@@ -20,20 +20,26 @@ _SCAFFOLD = re.compile(
     r"history_entry|save_memory|</?think|<\|[a-z_]+\|>|^#{1,6}\s|```|\brest unchanged\b|остальное без изменений"
 )
 _ERROR = re.compile(
-    r"(?i)^\W*(?:error|ошибка|exception|traceback|http(?:\s+error)?\s*\d{3}|\d{3}\s+(?:unauthorized|forbidden|"
-    r"too many|internal|bad)|invalid api key|rate limit|i'?m sorry,? (?:but )?i (?:can'?t|cannot))\b"
+    r"(?i)^\W*(?:(?:error|ошибка|exception)\s*(?::|\(|code\b|\d{3}\s*(?:[:.,(-]|$))|traceback\b|http(?:\s+error)?\s*\d{3}\b"
+    r"|\d{3}\s+(?:unauthorized|forbidden|too many|internal|bad)\b|invalid api key\b|rate limit (?:exceeded|reached)\b"
+    r"|i'?m sorry,? (?:but )?i (?:can'?t|cannot)\b)"
 )
 _ORDER = re.compile(
     r"(?i)\b(?:ignore|disregard|forget)\b.{0,30}\b(?:previous|prior|above|all|earlier)\b.{0,30}"
-    r"\b(?:instruction|prompt|rule|message)|\bsystem prompt\b|\byou (?:must|are now|should) (?:now |always |never )?"
-    r"(?:ignore|reveal|obey|act|pretend|run|execute|send|delete)|\b(?:run|execute) (?:the )?(?:command|following)|"
-    r"игнорир\w+.{0,40}(?:инструкц|правил|указан|сообщен)|забуд\w+.{0,30}(?:инструкц|правил)|системн\w+ промпт|"
-    r"ты (?:теперь|обязан|должен) (?:игнорир|выполн|раскры|отправ|удал|притвор)|выполни\w* (?:команд|следующ)"
+    r"\b(?:instruction|prompt|rule|message)|\b(?:reveal|print|show|leak|ignore)\b.{0,20}\bsystem prompt\b"
+    r"|\byou (?:must|are now|should) (?:now |always |never )?(?:ignore|reveal|obey|act|pretend|run|execute|send|delete)"
+    r"|(?:^|[.!?:]\s+)(?:run|execute) (?:the )?(?:command|following)"
+    r"|игнорир\w+.{0,40}(?:инструкц|правил|указан|сообщен)|забуд\w+.{0,30}(?:инструкц|правил)"
+    r"|(?:покажи|раскрой|выведи|игнорируй).{0,20}системн\w+ промпт"
+    r"|ты (?:теперь|обязан|должен) (?:игнорир|выполн|раскры|отправ|удал|притвор)"
+    r"|(?:^|[.!?:]\s+)выполни\w* (?:команд|следующ)"
 )
-_FIGURE = re.compile(r"\d+(?:[.,:/]\d+)*")
 _NAME = re.compile(r"\b[A-ZА-ЯЁ][\w-]*\b")
 _IDENTIFIER = re.compile(r"\b(?=[\w.@/-]*[_@/.\d])[A-Za-z][\w.@/-]{2,}\b")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|[-–—]\s+|[«\"(]\s*)$")
+_CYRILLIC = re.compile(r"[а-яё]", re.IGNORECASE)
+_SENTENCES = re.compile(r"[.!?;\n]+|,\s+(?:но|а|but)\b")
+_NEUTRAL_STEMS = frozenset(content_stems("user the user's пользователь пользователя assistant ассистент"))
 _NEUTRAL = {"User", "Assistant", "Пользователь", "Пользователя", "Ассистент", "I", "Я"}
 
 
@@ -79,17 +85,43 @@ def support(text: str, cited: Sequence[Message], around: Sequence[Message]) -> s
     if not cited:
         return "it cites no message of a person or the assistant; give the numbers in `source`"
     said = "\n".join(m.text for m in around)
-    cyrillic = is_cyrillic("\n".join(m.text for m in cited))
-    if cyrillic is True and is_cyrillic(text) is False:
-        return "it must be kept in the language it was said in, which is written in Cyrillic"
-    if cyrillic is False and is_cyrillic(text) is True:
-        return "it must be kept in the language it was said in, which is written in Latin letters"
+    reason = _other_language(text, "\n".join(m.text for m in cited)) or _opposite(text, said)
+    if reason:
+        return reason
     known = set(content_stems(said))
     if known.isdisjoint(content_stems(text)):
         return "none of its words stands in the messages it cites"
     days = {day for m in around for day in dates.mentioned(m.text, _day(m))}
     missing = _unsupported_figures(text, said, days) or _unsupported_names(text, said)
     return f"{missing!r} does not stand in the messages it cites" if missing else ""
+
+
+def _other_language(text: str, cited: str) -> str:
+    """A fact is written in letters that its source is written in."""
+    own = is_cyrillic(text)
+    if own is True and not _CYRILLIC.search(cited) and is_cyrillic(cited) is False:
+        return "it must be kept in the language it was said in, which is written in Latin letters"
+    if own is False and is_cyrillic(cited) is True and not _CYRILLIC.search(text):
+        return "it must be kept in the language it was said in, which is written in Cyrillic"
+    return ""
+
+
+def _opposite(text: str, said: str) -> str:
+    """A fact must not deny what was affirmed, nor affirm what was denied in the same words."""
+    if negated(text):
+        return "" if negated(said) else "it says that something is not so, and no message does"
+    meant = {s for s in content_stems(text) if s not in _NEUTRAL_STEMS}
+    for sentence in _SENTENCES.split(said):
+        denied = content_stems(sentence) if negated(sentence) else []
+        if meant and all(any(_kin(one, other) for other in denied) for one in meant):
+            return "the message says the opposite"
+    return ""
+
+
+def _kin(left: str, right: str) -> bool:
+    """Whether two stems are forms of one word: «люб» and «любл»."""
+    short, long = sorted((left, right), key=len)
+    return short == long or (len(short) >= 3 and long.startswith(short))
 
 
 def unsupported(text: str, said: str) -> str:
@@ -109,19 +141,8 @@ def _unsupported_figures(text: str, said: str, days: set[date]) -> str:
     for day, shown in own_days:
         if day not in days and shown not in said:
             return shown
-    figures = {_figure(f) for form in (said, _ungrouped(said)) for f in _FIGURE.findall(form)}
-    figures |= set(dates.spelled_numbers(said))
-    return next((f for f in _FIGURE.findall(_ungrouped(bare)) if _figure(f) not in figures), "")
-
-
-def _ungrouped(text: str) -> str:
-    """The text with `150 000` written `150000`."""
-    return re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", text)
-
-
-def _figure(text: str) -> str:
-    """A figure as it is compared: the decimal comma is a point, a date's zero is nothing."""
-    return text.replace(",", ".").lstrip("0") or "0"
+    known = figures.meant(said)
+    return next((shown for shown, numbers in figures.shown(bare) if known.isdisjoint(numbers)), "")
 
 
 def _unsupported_names(text: str, said: str) -> str:

@@ -154,14 +154,14 @@ def _boolean(value: Any) -> bool:
 def _number(item: Known, value: Any) -> float | int:
     kind, rule = type(item.default), item.rule
     whole = "a whole number" if kind is int else "a number"
-    ends = [f"at least {rule.low:g}"] if rule.low is not None else []
-    ends += [f"at most {rule.high:g}"] if rule.high is not None else []
+    ends = [f"at least {rule.low:.10g}"] if rule.low is not None else []
+    ends += [f"at most {rule.high:.10g}"] if rule.high is not None else []
     wanted = " ".join([f"it must be {whole}", " and ".join(ends)]).strip()
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(wanted)
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(wanted) from None
     low, high = rule.low, rule.high
     inside = (low is None or number >= low) and (high is None or number <= high)

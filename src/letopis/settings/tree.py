@@ -43,7 +43,7 @@ class ModelSettings:
 class SessionSettings:
     """Conversations and when they end."""
 
-    idle_close: float = _set(0.0, "minutes of silence after which a session closes; 0: never", low=0)
+    idle_close: float = _set(0.0, "minutes of silence after which a session closes; 0: never", low=0, high=10_000_000)
     shared_keys: tuple[str, ...] = _set((), "patterns of keys that several people share, such as `group:*`")
 
 
