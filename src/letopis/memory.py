@@ -4,13 +4,13 @@ What only a turn needs is imported when a turn is taken.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from letopis import settings
-from letopis.errors import Unreadable, WorkspaceError
+from letopis.errors import LetopisError, SessionNotFound, Unreadable, WorkspaceError
 from letopis.lifecycle import close as closing
 from letopis.lifecycle import remember as remembering
 from letopis.lifecycle.lookup import listed, meant
@@ -30,6 +30,7 @@ from letopis.store.transcripts import Appended
 if TYPE_CHECKING:
     from letopis.context import Prompt
     from letopis.index import Index
+    from letopis.lifecycle.worker import Worker
     from letopis.turn import Done, Event, Failed
 
 DEFAULT_KEY = "cli:local"
@@ -124,6 +125,17 @@ class Memory:
         """Finish every closed session that waits."""
         return closing.drain(self.store, self.models, report)
 
+    def worker(self, done: "Callable[[closing.Archived | closing.Waiting | LetopisError], None]") -> "Worker":
+        """The background worker of this workspace; `done` is told of each outcome."""
+        from letopis.lifecycle.worker import Worker
+
+        return Worker(self.store, self.models, done, self.catch_up)
+
+    def catch_up(self, stop: Callable[[], bool] = lambda: False) -> int:
+        """Bring the index up to date, vectors too; returns how many vectors were made."""
+        self.index.sync()
+        return self.index.fill(stop=stop)
+
     def remember(
         self, text: str, *, key: str = "cli:remember", section: str = ""
     ) -> remembering.Kept | remembering.Known:
@@ -142,7 +154,14 @@ class Memory:
         return view.facts
 
     def search(self, text: str, *, scope: str = "all", k: int = 10, **filters: str | None) -> Found:
-        """Find what was kept or said. Filters: key, session_id, since, until, within."""
+        """Find what was kept or said. Filters: key, session_id, persona, kind, path, since, until, within.
+
+        Raises SessionNotFound for a key or session that there is none of: that is not "nothing found".
+        """
+        for name in ("key", "session_id"):
+            wanted = filters.get(name)
+            if wanted and not any(getattr(line, name) == wanted for line in self.store.sessions.all()):
+                raise SessionNotFound(f"there is no session with {name} {wanted!r}; `letopis sessions list` shows them")
         return self.index.search(Query(text, scope, k, **filters))
 
     def sessions(self, **filters: str | None) -> Sequence[SessionLine]:

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -83,3 +84,16 @@ def common(function: Function) -> Function:
         "--workspace", metavar="DIR", expose_value=False, callback=_set_workspace, help="The workspace to use."
     )(wrapped)
     return made
+
+
+class Day(click.ParamType[str]):
+    """A day, written YYYY-MM-DD."""
+
+    name = "day"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The day as it was written, if it is one."""
+        try:
+            return date.fromisoformat(str(value)).isoformat()
+        except ValueError:
+            self.fail(f"{value!r} is no day; write it as YYYY-MM-DD", param, ctx)

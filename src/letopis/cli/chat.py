@@ -64,12 +64,10 @@ class Chat:
     """A conversation with one key."""
 
     def __init__(self, app: App, memory: "Memory", key: str, persona: str) -> None:
-        from letopis.lifecycle.worker import Worker
-
         self.app, self.memory, self.key, self.persona = app, memory, key, persona
         self.failed = False
         self.done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.worker = Worker(memory.store, memory.models, self.done.put)
+        self.worker = memory.worker(self.done.put)
 
     def run(self) -> None:
         """Until /quit or the end of input; then the closings in the queue are finished."""

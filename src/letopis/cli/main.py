@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "close": ("close", "Close a conversation and archive it."),
     "worker": ("worker", "Archive closed conversations, in the background."),
     "import": ("imports", "Bring in conversations of other programs."),
+    "index": ("indexing", "Bring the search index up to date."),
+    "vector-memory": ("vector_memory", "Look at the index file, and make it small again."),
     "status": ("status", "Show what is in the workspace and what was used."),
     "doctor": ("doctor", "Find what is damaged, and mend it."),
     "config": ("config", "Show every setting and where it comes from."),

@@ -2,7 +2,7 @@
 
 import click
 
-from letopis.cli.app import App, common
+from letopis.cli.app import App, Day, common
 from letopis.model.facts import Fact
 from letopis.model.journal import Batch, Event
 
@@ -14,7 +14,7 @@ def command(app: App) -> None:
 
 
 @command.command()
-@click.option("--as-of", metavar="DATE", help="The facts as they were at the end of that day (YYYY-MM-DD).")
+@click.option("--as-of", metavar="DATE", type=Day(), help="The facts as they were at the end of that day (YYYY-MM-DD).")
 @common
 def show(app: App, as_of: str | None) -> None:
     """The facts, with their ids."""
@@ -30,10 +30,12 @@ def show(app: App, as_of: str | None) -> None:
     text = view.problem or "\n".join(lines).strip("\n") or "Nothing is remembered yet; `letopis remember TEXT` begins."
     app.show({"status": "error" if view.problem else "ok", "facts": [fact_record(f) for f in facts],
               "problem": view.problem}, text)  # fmt: skip
+    if view.problem:
+        raise click.exceptions.Exit(1)
 
 
 @command.command()
-@click.option("--limit", default=50, show_default=True, help="How many of the newest events.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="How many of the newest events.")
 @common
 def log(app: App, limit: int) -> None:
     """Every change of the facts, newest first."""

@@ -17,7 +17,7 @@ def command(app: App) -> None:
 @command.command("list")
 @click.option("--key", help="Only this key.")
 @click.option("--slug", help="Part of the slug.")
-@click.option("--limit", default=50, show_default=True, help="How many.")
+@click.option("--limit", default=50, show_default=True, type=click.IntRange(1), help="How many.")
 @common
 def list_(app: App, key: str | None, slug: str | None, limit: int) -> None:
     """The sessions there are, newest first."""
@@ -33,8 +33,10 @@ def list_(app: App, key: str | None, slug: str | None, limit: int) -> None:
 @command.command()
 @click.argument("session_id", required=False)
 @click.option("--key", help="Instead of an id: the newest session under this key.")
-@click.option("--from", "start", default=1, show_default=True, help="Number of the first message.")
-@click.option("--limit", default=0, help="How many messages; 0: all.")
+@click.option(
+    "--from", "start", default=1, show_default=True, type=click.IntRange(1), help="Number of the first message."
+)
+@click.option("--limit", default=0, type=click.IntRange(0), help="How many messages; 0: all.")
 @common
 def show(app: App, session_id: str | None, key: str | None, start: int, limit: int) -> None:
     """A session, word for word."""

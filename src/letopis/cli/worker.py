@@ -13,12 +13,15 @@ from letopis.cli.finishing import show_outcome
 @common
 def command(app: App, once: bool) -> None:
     """Close idle conversations and archive closed ones, until Ctrl-C."""
-    from letopis.lifecycle.worker import PAUSE, Worker
+    from letopis.lifecycle.worker import PAUSE
 
     memory = app.memory()
-    worker = Worker(memory.store, memory.models, lambda outcome: show_outcome(app, outcome))
+    worker = memory.worker(lambda outcome: show_outcome(app, outcome))
     if once:
+        waiting = len(memory.store.sessions.closing())
         worker.once()
+        if not waiting:
+            app.show({"event": "idle", "status": "ok"}, "There was nothing to archive.")
         return
     if not app.json:
         click.echo(f"Working on {memory.store.workspace.root}; Ctrl-C stops.", err=True)

@@ -54,7 +54,7 @@ class Database:
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
-                _prepare(connection)
+                prepare(connection)
                 return connection
             except sqlite3.DatabaseError as error:
                 connection.close()
@@ -123,8 +123,10 @@ def _is_busy(error: sqlite3.DatabaseError) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
+def prepare(connection: sqlite3.Connection, wal: bool = True) -> None:
+    """Make the tables where they are missing, or of another version."""
+    if wal:
+        connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     found = connection.execute("SELECT name FROM sqlite_master WHERE name = 'meta'").fetchone()
     version = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if found else None

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from letopis.errors import IndexDamaged, ModelError, SearchError
 from letopis.index import filters, rank, snapshot
 from letopis.index.database import Database
 from letopis.index.hits import hits_of, with_phrases
+from letopis.index.presence import Presence
 from letopis.index.snapshot import Snapshot
 from letopis.index.sync import Report, sync
 from letopis.llm.embedding import Embedder
@@ -56,7 +58,18 @@ class Index:
         self._store, self._embedder = store, embedder
         self._guard = threading.RLock()
         self._database: Database | None = None
+        self._presence: Presence | None = None
         self._snapshot: Snapshot | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file of the index."""
+        return self._store.workspace.memory / "vector.db"
+
+    @property
+    def lock_path(self) -> Path:
+        """The lock that everyone who has the index open shares."""
+        return self._store.workspace.internal / "locks" / "index.lock"
 
     # --- asking -----------------------------------------------------------------------------
 
@@ -87,7 +100,7 @@ class Index:
             cosines = self._cosines(connection, corpus, query.text, problems)
             scores = rank.rank(corpus.corpus, matches, cosines, *self._hints(corpus, query))
             eligible = self._eligible(corpus, query, scores)
-            order = np.lexsort((np.arange(len(scores.total)), -scores.total))
+            order = np.lexsort((corpus.tie_order, -np.round(scores.total, 5)))
             chosen = [int(at) for at in order if eligible[at]]
             chosen = with_phrases(connection, corpus, query.text, chosen)
             found = hits_of(connection, corpus, chosen[: max(0, query.k)], asked, matches, scores)
@@ -97,8 +110,12 @@ class Index:
 
     @staticmethod
     def _eligible(corpus: Snapshot, query: Query, scores: rank.Scores) -> rank.Bools:
-        """The units that may be shown: let through by the filters, and near a word or near in meaning."""
+        """The units that may be shown: let through by the filters, and near a word or near in meaning.
+
+        A message may be found by the words of its neighbours; a block of a note by its own.
+        """
         near = scores.parts["words"] > 0
+        near &= scores.own | corpus.of_transcripts
         if "meaning" in scores.parts:
             near |= scores.parts["meaning"] >= _MEANT * rank.MEANING
         found: rank.Bools = near & filters.allowed(corpus, query)
@@ -154,7 +171,11 @@ class Index:
     def _synced(self, limit: float | None) -> Report:
         return sync(self._store, self._opened(), limit)
 
-    def fill(self, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
+    def fill(
+        self,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
         """Give vectors to the pieces that lack one, in batches; returns how many were made.
 
         It can be stopped between batches and goes on where it stopped. Raises ModelError.
@@ -166,6 +187,8 @@ class Index:
         missing = self._missing(database)
         done = 0
         for start in range(0, len(missing), _BATCH):
+            if stop():
+                break
             batch = missing[start : start + _BATCH]
             vectors = rank.unit(self._embedder.passages([text for _, text in batch]))
             rows = [
@@ -239,12 +262,15 @@ class Index:
         with self._guard:
             if self._database is not None:
                 self._database.close()
-            self._database = self._snapshot = None
+            if self._presence is not None:
+                self._presence.leave()
+            self._database = self._snapshot = self._presence = None
 
     def _opened(self) -> Database:
         if self._database is None or not self._database.path.exists():
             self.close()
-            self._database = Database(self._store.workspace.memory / "vector.db")
+            self._presence = Presence(self.lock_path)
+            self._database = Database(self.path)
         return self._database
 
     def _start_anew(self) -> None:

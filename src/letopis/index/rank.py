@@ -54,11 +54,11 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The score of each unit, and the part of each signal in it."""
+    """The score of each unit, the part of each signal in it, and whether it has a word itself."""
 
     total: Floats
     parts: dict[str, Floats]
-    best_piece: Ints
+    own: Bools
 
 
 def rank(
@@ -70,21 +70,21 @@ def rank(
     date: Bools,
 ) -> Scores:
     """Score every unit. `cosines` are by piece, nan where a piece has no vector; None without meaning."""
-    cover, session, cover_piece = _words(corpus, terms)
+    cover, session = _words(corpus, terms)
     parts = {"words": cover**COVER_POWER, "session": SESSION * session}
-    best = cover_piece
     if cosines is not None:
-        meaning, meaning_piece = _meaning(corpus, cosines)
-        parts["meaning"] = (MEANING * meaning).astype(np.float32)
-        best = np.where(cover > 0, cover_piece, meaning_piece)
+        parts["meaning"] = (MEANING * _meaning(corpus, cosines)).astype(np.float32)
     parts["speaker"] = (SPEAKER * speaker).astype(np.float32)
     parts["role"] = (ROLE * role).astype(np.float32)
     parts["date"] = (DATE * date).astype(np.float32)
     total: Floats = np.stack(list(parts.values())).sum(axis=0, dtype=np.float32)
-    return Scores(total, parts, best)
+    own = np.zeros(corpus.units, bool)
+    for term in terms:
+        own[corpus.piece_unit[term.pieces]] = True
+    return Scores(total, parts, own)
 
 
-def _words(corpus: Corpus, terms: list[Matches]) -> tuple[Floats, Floats, Ints]:
+def _words(corpus: Corpus, terms: list[Matches]) -> tuple[Floats, Floats]:
     """The share of the question's idf mass that each unit covers, and each unit's session."""
     units, groups = corpus.units, len(corpus.group_length)
     by_piece = np.zeros(len(corpus.piece_unit), np.float32)
@@ -110,7 +110,7 @@ def _words(corpus: Corpus, terms: list[Matches]) -> tuple[Floats, Floats, Ints]:
     by_piece /= mass or 1.0
     best = _best_piece(corpus, by_piece)
     session = by_group[corpus.unit_group] / (group_mass or 1.0)
-    return (by_piece[best] if units else by_piece), session, best
+    return (by_piece[best] if units else by_piece), session
 
 
 def _norms(lengths: Floats) -> Floats:
@@ -150,7 +150,7 @@ def _best_piece(corpus: Corpus, values: Floats) -> Ints:
     return np.minimum.reduceat(places, corpus.pieces_of_unit).astype(np.int64)
 
 
-def _meaning(corpus: Corpus, cosines: Floats) -> tuple[Floats, Ints]:
+def _meaning(corpus: Corpus, cosines: Floats) -> Floats:
     """Cosines, the best piece of each unit, as z-scores over the store with their neighbours."""
     known = np.where(np.isfinite(cosines), cosines, -np.inf)
     best = _best_piece(corpus, known)
@@ -160,7 +160,7 @@ def _meaning(corpus: Corpus, cosines: Floats) -> tuple[Floats, Ints]:
     for distance, weight in MEANING_NEIGHBOURS:
         for near in corpus.near[distance]:
             around += weight * np.where(near >= 0, z[near], LONE * z)
-    return _z(around), best
+    return _z(around)
 
 
 def _z(values: Floats) -> Floats:

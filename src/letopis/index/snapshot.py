@@ -139,6 +139,24 @@ class Snapshot:
         return self.columns.source[self.unit_order]
 
     @cached_property
+    def tie_order(self) -> Ints:
+        """Where a unit stands among equals: by its file or session and its place there, whenever it was indexed."""
+        names = {number: source.session_id or source.name for number, source in self.sources.items()}
+        rank_of = {number: at for at, number in enumerate(sorted(names, key=lambda number: names[number]))}
+        sources = np.array([rank_of.get(int(number), 0) for number in self.unit_source], np.int64)
+        places = self.columns.position[self.unit_order]
+        order = np.lexsort((places, sources))
+        out = np.empty(len(order), np.int64)
+        out[order] = np.arange(len(order))
+        return out
+
+    @cached_property
+    def of_transcripts(self) -> NDArray[np.bool_]:
+        """Which units are messages."""
+        sources = [number for number, source in self.sources.items() if source.origin == "transcript"]
+        return np.isin(self.unit_source, np.array(sources, np.int64))
+
+    @cached_property
     def speaker_names(self) -> list[str]:
         """The names of everyone who speaks."""
         return sorted({str(name) for name in self.columns.speaker if name})

@@ -22,6 +22,7 @@ from letopis.store.scanning import Stamp
 
 _SEARCHED_ROLES = ("user", "assistant", "tool")
 _UNIT_COLUMNS = "source, section, position, n, last, kind, role, speaker, day, heading, superseded, text"
+_MOVED = "moved/"  # the name of rows whose file is now another session's, until their own is seen
 _TOO_FRESH = 2.0  # a file modified so shortly before it was looked at is looked at again
 
 
@@ -71,8 +72,10 @@ def sync(store: Store, database: Database, limit: float | None = None) -> Report
             report.stale = True
             break
         _take(store, database, stamp, before, report)
-    if gone and not report.stale:
-        _drop(database, gone, report)
+    if not report.stale:
+        gone |= {name for name in _known(database) if name.startswith(_MOVED)}
+        if gone:
+            _drop(database, gone, report)
     return report
 
 
@@ -178,7 +181,7 @@ def _source_of_session(
     own: sqlite3.Row | None = cursor.fetchone()
     if own is not None and own["name"] == stamp.name:
         return own
-    connection.execute("UPDATE sources SET name = 'moved/' || id WHERE name = ?", (stamp.name,))
+    connection.execute("UPDATE sources SET name = ? || id WHERE name = ?", (_MOVED, stamp.name))
     return own
 
 

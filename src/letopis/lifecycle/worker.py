@@ -16,10 +16,19 @@ PAUSE = 2.0
 
 
 class Worker:
-    """A thread that drains the queue of one workspace."""
+    """A thread that drains the queue of one workspace, and lets the index catch up in between.
 
-    def __init__(self, store: Store, models: Models, done: Callable[[Archived | Waiting | LetopisError], None]) -> None:
-        self._store, self._models, self._done = store, models, done
+    `index` is called with what says whether to stop.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        models: Models,
+        done: Callable[[Archived | Waiting | LetopisError], None],
+        index: Callable[[Callable[[], bool]], object] = lambda stop: None,
+    ) -> None:
+        self._store, self._models, self._done, self._index = store, models, done, index
         self._wake, self._stop = threading.Event(), threading.Event()
         self.step = "waiting"
         self._thread = threading.Thread(target=self._run, name="letopis-worker", daemon=True)
@@ -51,6 +60,9 @@ class Worker:
             close_idle(self._store)
             for outcome in drain(self._store, self._models, self._report, stop=self._stop.is_set):
                 self._done(outcome)
+            self._report("indexing")
+            self._index(self._stop.is_set)
+            self._report("waiting")
         except LetopisError as error:
             self._done(error)
         except Exception as error:  # noqa: BLE001 (the worker goes on; the failure is reported)

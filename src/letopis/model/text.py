@@ -17,6 +17,14 @@ _RUSSIAN = Stemmer.Stemmer("russian")
 _ENGLISH = Stemmer.Stemmer("english")
 _OLD_SIGNS = "«»—–…№“”„‘’"
 _NEGATION = re.compile(r"\b(?:not|no|never|cannot|without|не|нет|ни|никогда|нельзя|без)\b|n['’]t\b")
+# Common nouns whose forms the stemmer takes apart.
+_FORMS = """памят память
+ден день дня дню днем дни дней дням днями днях
+матер мать дочер дочь любов любовь любви
+врем время времени временем времена временам временами временах
+имен имя имени именем имена именам именами именах
+люд человек людей люди людям людьми людях человека человеку человеком"""
+_IRREGULAR = {form: group[0] for group in ([*line.split()] for line in _FORMS.splitlines()) for form in group[1:]}
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 
 # Words that carry no meaning of their own. Negations are not among them: "likes tea"
@@ -48,7 +56,7 @@ def words(text: str) -> list[str]:
 def stem(word: str) -> str:
     """The stem of one normalised word, by its script."""
     if _CYRILLIC.search(word):
-        return str(_RUSSIAN.stemWord(word))
+        return _IRREGULAR.get(word) or str(_RUSSIAN.stemWord(word))
     return str(_ENGLISH.stemWord(word))
 
 
