@@ -202,7 +202,8 @@ def evaluated(world: World, corpus: Corpus, questions: list[Question], sums: dic
         for system in systems:
             for figure, value in figures(world.ask(system, question.text), evidence, world.session, wanted).items():
                 sums[(corpus.set, "all", system)][figure].append(value)
-                sums[(corpus.set, question.category, system)][figure].append(value)
+                if question.category != "all":
+                    sums[(corpus.set, question.category, system)][figure].append(value)
 
 
 def main() -> None:

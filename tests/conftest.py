@@ -67,6 +67,7 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LETOPIS_CONFIG", str(tmp_path / "no-such-config.toml"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("LETOPIS_EMBEDDING_KIND", "none")
 
 
 @pytest.fixture

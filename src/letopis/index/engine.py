@@ -15,7 +15,7 @@ import numpy as np
 from letopis.errors import IndexDamaged, ModelError, SearchError
 from letopis.index import filters, rank, snapshot
 from letopis.index.database import Database
-from letopis.index.hits import hits_of, with_phrases
+from letopis.index.hits import PHRASES_LOOKED_AT, hits_of, with_phrases
 from letopis.index.presence import Presence
 from letopis.index.snapshot import Snapshot
 from letopis.index.sync import Report, sync
@@ -100,13 +100,13 @@ class Index:
             cosines = self._cosines(connection, corpus, query.text, problems)
             scores = rank.rank(corpus.corpus, matches, cosines, *self._hints(corpus, query))
             eligible = self._eligible(corpus, query, scores)
-            order = np.lexsort((corpus.tie_order, -np.round(scores.total, 5)))
-            chosen = [int(at) for at in order if eligible[at]]
+            chosen = _ordered(corpus, np.round(scores.total, 5), np.flatnonzero(eligible), query.k)
             chosen = with_phrases(connection, corpus, query.text, chosen)
             found = hits_of(connection, corpus, chosen[: max(0, query.k)], asked, matches, scores)
         status = "stale" if report.stale else "degraded" if problems else "ok" if found else "empty"
         relaxed = bool(found) and len(found[0].matched) < len(asked)
-        return Found(status, tuple(found), len(chosen), relaxed, tuple(problems))
+        total = len(chosen) if len(chosen) < PHRASES_LOOKED_AT else int(eligible.sum())
+        return Found(status, tuple(found), total, relaxed, tuple(problems))
 
     @staticmethod
     def _eligible(corpus: Snapshot, query: Query, scores: rank.Scores) -> rank.Bools:
@@ -127,9 +127,9 @@ class Index:
         speaker = np.isin(corpus.speakers, named) if named else np.zeros(corpus.corpus.units, bool)
         role = np.zeros(corpus.corpus.units, bool)
         if asking.of_the_assistant(query.text):
-            role = corpus.column("role") == "assistant"
+            role = corpus.roles == "assistant"
         elif asking.first_person(query.text):
-            role = corpus.column("role") == "user"
+            role = corpus.roles == "user"
         spans = asking.spans(query.text, self._store.clock.now().date())
         return speaker, role, filters.within_spans(corpus.days, spans)
 
@@ -279,6 +279,16 @@ class Index:
         database.set_aside()
         self.close()
         self._synced(None)
+
+
+def _ordered(corpus: Snapshot, scores: rank.Floats, found: rank.Ints, k: int) -> list[int]:
+    """The best of the units found, at least `k` and enough to look for phrases in; ties in one fixed order."""
+    needed = max(k, PHRASES_LOOKED_AT)
+    if len(found) > needed:
+        least = np.partition(scores[found], len(found) - needed)[len(found) - needed]
+        found = found[scores[found] >= least]
+    order = np.lexsort((corpus.tie_order[found], -scores[found]))
+    return [int(at) for at in found[order]]
 
 
 def _without_names(question: str, names: Sequence[str]) -> str:

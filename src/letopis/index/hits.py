@@ -14,7 +14,7 @@ from letopis.model.text import normalise, shorten
 
 SHOWN = 900
 _PHRASE = re.compile(r'"([^"]+)"|«([^»]+)»|“([^”]+)”')
-_PHRASES_LOOKED_AT = 2_000
+PHRASES_LOOKED_AT = 2_000
 _COLUMNS = "id, n, last, kind, role, day, heading, superseded, text"
 
 
@@ -27,13 +27,14 @@ def with_phrases(connection: sqlite3.Connection, corpus: Snapshot, question: str
     phrases = [phrase for phrase in phrases if phrase]
     if not phrases:
         return chosen
-    looked_at = chosen[:_PHRASES_LOOKED_AT]
+    looked_at = chosen[:PHRASES_LOOKED_AT]
     texts = {row[0]: normalise(str(row[8])) for row in _rows(connection, corpus, looked_at)}
     ids = corpus.columns.unit[corpus.unit_order]
     holding = [at for at in looked_at if all(phrase in texts.get(int(ids[at]), "") for phrase in phrases)]
     if not terms.terms(_PHRASE.sub(" ", question)):
         return holding
-    return holding + [at for at in chosen if at not in set(holding)]
+    first = set(holding)
+    return holding + [at for at in chosen if at not in first]
 
 
 def hits_of(

@@ -13,12 +13,12 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-NEIGHBOURS = ((1, 0.2), (2, 0.07))
-LONE = 0.75  # a missing neighbour counts as so much of the message itself
-K1 = 0.9
+NEIGHBOURS = ((1, 0.3), (2, 0.1))
+LONE = 1.0  # a missing neighbour counts as so much of the message itself, so that a lone note competes with a chat
+K1 = 0.8
 LENGTH_FLOOR = 0.5
-COVER_POWER = 1.5
-MEANING, SESSION, SPEAKER, ROLE, DATE = 1 / 12, 0.4, 0.2, 0.1, 0.2
+COVER_POWER = 1.3
+MEANING, SESSION, SPEAKER, ROLE, DATE = 1 / 12, 0.4, 0.3, 0.1, 0.2
 MEANING_NEIGHBOURS = ((1, 0.1), (2, 0.035))
 CENTRING = 50
 
@@ -85,32 +85,37 @@ def rank(
 
 
 def _words(corpus: Corpus, terms: list[Matches]) -> tuple[Floats, Floats]:
-    """The share of the question's idf mass that each unit covers, and each unit's session."""
+    """The share of the question's idf mass that each unit covers, and each unit's session.
+
+    Only what a term touches is computed: its units, their neighbours, and the pieces of these.
+    """
     units, groups = corpus.units, len(corpus.group_length)
     by_piece = np.zeros(len(corpus.piece_unit), np.float32)
     by_group = np.zeros(groups, np.float32)
     mass = group_mass = 0.0
     norms = _norms(corpus.piece_length), _norms(corpus.unit_length), _norms(corpus.group_length)
+    alone = 1 + LONE * _missing(corpus)
     for term in terms:
-        counts = np.zeros(units, np.float32)
-        np.add.at(counts, corpus.piece_unit[term.pieces], term.counts)
+        owners = corpus.piece_unit[term.pieces]
+        counts = np.bincount(owners, term.counts, units).astype(np.float32)
         present = np.flatnonzero(counts)
         idf = _idf(units, len(present))
         mass += idf
-        around = _around(corpus, counts, norms[1])
+        around = _around(corpus, present, counts[present] / norms[1][present])
         own = np.zeros(len(corpus.piece_unit), np.float32)
-        own[term.pieces] = term.counts / norms[0][term.pieces]
-        field = own + around[corpus.piece_unit] + _lone(corpus, own)
-        by_piece += idf * (field / (field + K1))
+        own[term.pieces] = term.counts / norms[0][term.pieces] * alone[owners]
+        own += around[corpus.piece_unit]
+        touched = np.flatnonzero(own)
+        field = own[touched]
+        by_piece[touched] += idf * (field / (field + K1))
         in_group = np.bincount(corpus.unit_group[present], counts[present], groups).astype(np.float32)
         group_idf = _idf(groups, int(np.count_nonzero(in_group)))
         group_mass += group_idf
         field = in_group / norms[2]
         by_group += group_idf * (field / (field + K1))
     by_piece /= mass or 1.0
-    best = _best_piece(corpus, by_piece)
     session = by_group[corpus.unit_group] / (group_mass or 1.0)
-    return (by_piece[best] if units else by_piece), session
+    return (np.maximum.reduceat(by_piece, corpus.pieces_of_unit) if units else by_piece), session
 
 
 def _norms(lengths: Floats) -> Floats:
@@ -122,44 +127,34 @@ def _idf(count: int, present: int) -> float:
     return float(np.log1p((count - present + 0.5) / (present + 0.5)))
 
 
-def _around(corpus: Corpus, counts: Floats, norms: Floats) -> Floats:
-    """The weighted neighbours that there are; the missing ones are `_lone`'s."""
-    normal = counts / norms
+def _around(corpus: Corpus, present: Ints, values: Floats) -> Floats:
+    """What the units that have a term give to their neighbours."""
     out = np.zeros(corpus.units, np.float32)
     for distance, weight in NEIGHBOURS:
         for near in corpus.near[distance]:
-            out += weight * np.where(near >= 0, normal[near], 0)
+            targets = near[present]
+            there = targets >= 0
+            out[targets[there]] += weight * values[there]  # no two units have the same neighbour on one side
     return out
 
 
-def _lone(corpus: Corpus, own: Floats) -> Floats:
-    missing = np.zeros(corpus.units, np.float32)
+def _missing(corpus: Corpus) -> Floats:
+    """The weight of the neighbours that each unit lacks."""
+    out = np.zeros(corpus.units, np.float32)
     for distance, weight in NEIGHBOURS:
         for near in corpus.near[distance]:
-            missing += weight * (near < 0)
-    return LONE * missing[corpus.piece_unit] * own
-
-
-def _best_piece(corpus: Corpus, values: Floats) -> Ints:
-    """For each unit the piece with the largest value; the first of equal ones."""
-    if not corpus.units:
-        return np.zeros(0, np.int64)
-    highest = np.maximum.reduceat(values, corpus.pieces_of_unit)
-    is_best = values >= highest[corpus.piece_unit]
-    places = np.where(is_best, np.arange(len(values)), len(values))
-    return np.minimum.reduceat(places, corpus.pieces_of_unit).astype(np.int64)
+            out += weight * (near < 0)
+    return out
 
 
 def _meaning(corpus: Corpus, cosines: Floats) -> Floats:
     """Cosines, the best piece of each unit, as z-scores over the store with their neighbours."""
-    known = np.where(np.isfinite(cosines), cosines, -np.inf)
-    best = _best_piece(corpus, known)
-    own = known[best] if corpus.units else known
-    z = _z(own)
+    known = np.where(np.isfinite(cosines), cosines, -np.inf).astype(np.float32)
+    z = _z(np.maximum.reduceat(known, corpus.pieces_of_unit) if corpus.units else known)
     around = z.copy()
     for distance, weight in MEANING_NEIGHBOURS:
         for near in corpus.near[distance]:
-            around += weight * np.where(near >= 0, z[near], LONE * z)
+            around += weight * np.where(near >= 0, z[near], z)
     return _z(around)
 
 

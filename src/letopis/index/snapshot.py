@@ -129,6 +129,11 @@ class Snapshot:
         return self.column("speaker")
 
     @cached_property
+    def roles(self) -> Texts:
+        """In which role each unit was said."""
+        return self.column("role")
+
+    @cached_property
     def days(self) -> Texts:
         """The day of each unit."""
         return self.column("day")
