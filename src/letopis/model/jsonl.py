@@ -4,7 +4,7 @@ Knows bytes and JSON; knows nothing of what the objects mean.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,27 @@ from letopis.errors import InvalidInput
 _PLAIN = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False)
 _DECODER = json.JSONDecoder()
+
+
+def _quick(encoder: json.JSONEncoder) -> Callable[[Any], str]:
+    """The encoder's own C function, made once: `encode` makes it anew for every line."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return encoder.encode
+    text: Any = getattr(json.encoder, "encode_basestring")  # noqa: B009 (typeshed does not know it)
+    markers: dict[int, Any] = {}
+    chunks = make(markers, encoder.default, text, None, ": ", ", ", False, False, False)
+
+    def encode(value: Any) -> str:
+        try:
+            return "".join(chunks(value, 0))
+        finally:
+            markers.clear()
+
+    return encode
+
+
+_plain = _quick(_PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +61,7 @@ def encode(record: Mapping[str, Any]) -> bytes:
     """
     try:
         try:
-            return _PLAIN.encode(record).encode() + b"\n"
+            return _plain(record).encode() + b"\n"
         except UnicodeEncodeError:
             return _ESCAPED.encode(record).encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:

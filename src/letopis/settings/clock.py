@@ -1,9 +1,11 @@
 """What time it is, in the zone of the workspace."""
 
 import time
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Protocol
+
+_OFFSET_HOLDS = 900  # seconds: offsets change at quarter hours only
 
 
 class Clock(Protocol):
@@ -19,13 +21,17 @@ class SystemClock:
 
     def __init__(self, zone_name: str = "") -> None:
         self._zone = zone(zone_name)
+        self._offset, self._known_until = UTC, 0.0
 
     def now(self) -> datetime:
         """This moment, with its offset."""
         if self._zone is not None:
             return datetime.now(self._zone)
         seconds = time.time()
-        return datetime.fromtimestamp(seconds, _offset(time.localtime(seconds).tm_gmtoff))
+        if seconds >= self._known_until:
+            self._offset = _offset(time.localtime(seconds).tm_gmtoff)
+            self._known_until = (seconds // _OFFSET_HOLDS + 1) * _OFFSET_HOLDS
+        return datetime.fromtimestamp(seconds, self._offset)
 
 
 @lru_cache(maxsize=8)

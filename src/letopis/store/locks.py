@@ -41,6 +41,7 @@ else:
         fcntl.flock(fd, fcntl.LOCK_UN)
 
 
+_LOOK_AGAIN = 1.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
 
 
@@ -52,6 +53,8 @@ class _Known:
     turn: threading.Lock = field(default_factory=threading.Lock)
     fd: int = -1
     pid: int = 0
+    identity: tuple[int, int] = (0, 0)
+    seen_at: float = 0.0
 
 
 class Locks:
@@ -85,8 +88,10 @@ class Locks:
         while True:
             if known.fd < 0 or known.pid != os.getpid():
                 known.fd, known.pid = self._open(known.path), os.getpid()
+                stat = os.fstat(known.fd)
+                known.identity, known.seen_at = (stat.st_dev, stat.st_ino), 0.0
             fd = known.fd
-            if _try_lock(fd) and _is_current(fd, known.path):
+            if _try_lock(fd) and _is_current(known):
                 return fd
             known.fd = -1  # closing lets go of it, and the next try opens what stands there then
             os.close(fd)
@@ -114,7 +119,16 @@ class Hold:
         self._timeout, self._passing, self._fd = timeout, passing, -1
 
     def __enter__(self) -> None:
-        self._fd = self._locks.take(self._name, self._known, self._timeout)
+        known = self._known
+        if known.fd >= 0 and known.pid == os.getpid() and known.turn.acquire(blocking=False):
+            self._fd = known.fd  # the usual case: nobody else wants it, and its file is open
+            if self._fd >= 0 and _try_lock(self._fd) and _is_current(known):
+                return
+            if self._fd >= 0:
+                known.fd = -1
+                os.close(self._fd)
+            known.turn.release()
+        self._fd = self._locks.take(self._name, known, self._timeout)
 
     def __exit__(self, *error: object) -> None:
         try:
@@ -128,12 +142,17 @@ class Hold:
             self._known.turn.release()
 
 
-def _is_current(fd: int, path: str) -> bool:
-    """Whether the file locked is still the one that others would open."""
+def _is_current(known: _Known) -> bool:
+    """Whether the file locked is still the one that others would open; looked at once a second."""
+    now = time.monotonic()
+    if now - known.seen_at < _LOOK_AGAIN:
+        return True
     try:
-        return os.path.samestat(os.fstat(fd), os.stat(path))
+        stat = os.stat(known.path)
     except FileNotFoundError:
         return False
+    known.seen_at = now
+    return known.identity == (stat.st_dev, stat.st_ino)
 
 
 def _forget(path: str) -> None:

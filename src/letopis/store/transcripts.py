@@ -9,23 +9,23 @@ import os
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from letopis.errors import InvalidInput, SessionArchived, Unreadable, WriteFailed
+from letopis.errors import InvalidInput, SessionArchived, WriteFailed
 from letopis.model import jsonl, names
 from letopis.model.messages import check, check_depth, to_stored
-from letopis.model.transcript import Header, Transcript, state_record
+from letopis.model.transcript import Header, state_record
 from letopis.settings import Clock
 from letopis.store import files
 from letopis.store.locks import Locks
 from letopis.store.syncing import Syncer
+from letopis.store.tail import Tail, header_in, opened
 from letopis.store.workspace import Workspace
 
-_HEAD_BYTES = 512
 _OPEN_FILES = 64
+_NO_METADATA: Mapping[str, Any] = {}
 _MAY_STAY_OPEN = os.name != "nt"  # where an open file cannot be renamed it is closed after each line
 
 
@@ -38,60 +38,13 @@ class Appended:
     new: bool
 
 
-@dataclass(slots=True)
-class _Tail:
-    """What the next append must know of a file, and the file as it was then.
-
-    While `fd` is open, no other file can come to have this one's identity.
-    """
-
-    name: str
-    transcript: Transcript
-    head: bytes
-    fd: int = -1
-    identity: tuple[int, int] = (0, 0)
-    size: int = -1
-    n: int = 0
-    moment: datetime | None = None
-    whole: bool = False
-    ids: dict[tuple[type, Any], int] = field(default_factory=dict)
-
-    def matches(self, stat: os.stat_result) -> bool:
-        return self.fd >= 0 and self.size == stat.st_size and self.identity == (stat.st_dev, stat.st_ino)
-
-    def close(self) -> None:
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            os.close(fd)
-
-    def take(self, data: bytes) -> None:
-        """Learn from lines and keep none of their text."""
-        self.transcript.feed(data)
-        self.whole = data.endswith(b"\n") if data else self.whole
-        for message in self.transcript.messages:
-            self._learn(message.n, message.timestamp, message.stored.get("id"))
-        del self.transcript.messages[:-1]
-        self.transcript.bad.clear()
-
-    def _learn(self, n: int, timestamp: str, id_: object) -> None:
-        self.n = max(self.n, n)
-        if isinstance(id_, str | int):
-            self.ids.setdefault((type(id_), id_), n)
-        try:
-            moment = datetime.fromisoformat(timestamp)
-        except ValueError:
-            return
-        if moment.tzinfo and (self.moment is None or moment > self.moment):
-            self.moment = moment
-
-
 class Transcripts:
     """Appends to the transcripts of one workspace."""
 
     def __init__(self, workspace: Workspace, locks: Locks, clock: Clock, durability: str) -> None:
         self._workspace, self._locks, self._clock = workspace, locks, clock
         self._syncer = Syncer() if durability == "batch" else None
-        self._tails: dict[Path, _Tail] = {}
+        self._tails: dict[Path, Tail] = {}
         self._paths: dict[str, Path] = {}
         weakref.finalize(self, _close_all, self._tails)
 
@@ -153,15 +106,17 @@ class Transcripts:
             tail = self._target(key, None)[1]
             return tail.transcript.session_id if tail is not None else None
 
-    def _note_metadata(self, path: Path, tail: _Tail, metadata: Mapping[str, Any]) -> None:
+    def _note_metadata(self, path: Path, tail: Tail, metadata: Mapping[str, Any]) -> None:
         """Metadata that a later message brings is a state line, so that it is never lost."""
+        if not metadata:
+            return
         known = tail.transcript.metadata
         if any(name not in known or known[name] != value for name, value in metadata.items()):
             fields = {"metadata": {**known, **metadata}}
             now = names.stamp(self._clock.now())
             self._write_records(path, tail, [state_record(tail.transcript.session_id, now, fields)])
 
-    def _append_to(self, path: Path, tail: _Tail, wire: Mapping[str, Any]) -> Appended:
+    def _append_to(self, path: Path, tail: Tail, wire: Mapping[str, Any]) -> Appended:
         id_ = wire.get("id")
         named = isinstance(id_, str | int)
         known = tail.ids.get((type(id_), id_)) if named else None
@@ -194,13 +149,13 @@ class Transcripts:
         with self.locked(key):
             self._write_records(*self._open_target(key, session_id), records)
 
-    def _open_target(self, key: str, session_id: str) -> tuple[Path, _Tail]:
+    def _open_target(self, key: str, session_id: str) -> tuple[Path, Tail]:
         path, tail = self._target(key, session_id)
         if tail is None:
             raise SessionArchived(f"session {session_id} is not open; nothing was written to it")
         return path, tail
 
-    def _write_records(self, path: Path, tail: _Tail, records: Iterable[Mapping[str, Any]]) -> None:
+    def _write_records(self, path: Path, tail: Tail, records: Iterable[Mapping[str, Any]]) -> None:
         data = b"".join(jsonl.encode(record) for record in records)
         self._write(path, tail, data)
         tail.transcript.feed(data)
@@ -225,7 +180,7 @@ class Transcripts:
         count = 1
         while True:
             path = self._name(key, count)
-            header = _header_in(path)
+            header = header_in(path)
             if header is None or header.key == key:
                 return path
             count += 1
@@ -235,7 +190,7 @@ class Transcripts:
         if self._syncer is not None:
             self._syncer.flush()
 
-    def _live(self, key: str) -> tuple[Path, _Tail | None]:
+    def _live(self, key: str) -> tuple[Path, Tail | None]:
         """The file of a key's live session and its tail; the first name not another key's."""
         path = self._paths.get(key) or self._name(key, 1)
         count = 1
@@ -250,7 +205,7 @@ class Transcripts:
     def _name(self, key: str, count: int) -> Path:
         return self._workspace.live / f"{names.live_stem(key)}{'' if count == 1 else f'-{count}'}.jsonl"
 
-    def _target(self, key: str, session_id: str | None) -> tuple[Path, _Tail | None]:
+    def _target(self, key: str, session_id: str | None) -> tuple[Path, Tail | None]:
         """The file that bears the session, and its tail; no tail where a session must begin."""
         path, tail = self._live(key)
         if tail is not None and tail.transcript.ended_at is not None:
@@ -280,7 +235,7 @@ class Transcripts:
         self._tail(path)
         return Appended(header.session_id, 1, new=True)
 
-    def _with_header(self, path: Path, tail: _Tail, key: str) -> _Tail:
+    def _with_header(self, path: Path, tail: Tail, key: str) -> Tail:
         """A file whose first line is damaged gets a header again, at its end: nothing is rewritten."""
         if tail.transcript.header is None:
             header = Header(new_session_id(), key, "default", names.stamp(self._clock.now()), {"recovered": True})
@@ -289,7 +244,7 @@ class Transcripts:
             tail.transcript.feed(data)
         return tail
 
-    def _close(self, path: Path, tail: _Tail, key: str) -> str:
+    def _close(self, path: Path, tail: Tail, key: str) -> str:
         session_id = self._with_header(path, tail, key).transcript.session_id
         if tail.transcript.ended_at is None:
             ended = names.stamp(self._clock.now())
@@ -302,21 +257,14 @@ class Transcripts:
         files.move(path, target)
         return session_id
 
-    def _write(self, path: Path, tail: _Tail, data: bytes) -> None:
-        if not tail.whole:
-            data = b"\n" + data
-        if tail.fd < 0:
-            with files.writing(path, "a line of"):
-                tail.fd = files.open_to_append(path)
-        files.append_to(tail.fd, tail.name, data, tail.size, sync=self._syncer is None)
-        tail.size += len(data)
-        tail.whole = True
+    def _write(self, path: Path, tail: Tail, data: bytes) -> None:
+        tail.write(data, sync=self._syncer is None)
         if self._syncer is not None:
             self._syncer.wrote(path)
         if not _MAY_STAY_OPEN:
             tail.close()
 
-    def _tail(self, path: Path) -> _Tail | None:
+    def _tail(self, path: Path) -> Tail | None:
         """The tail of a file as it is now; None where there is no file. The caller holds the lock."""
         tail = self._tails.get(path)
         try:
@@ -330,24 +278,8 @@ class Transcripts:
         self._forget(path)
         if len(self._tails) >= _OPEN_FILES:
             self._forget(next(iter(self._tails)))
-        tail = self._tails[path] = self._opened(path, tail)
+        tail = self._tails[path] = opened(path, tail)
         return tail
-
-    @staticmethod
-    def _opened(path: Path, before: _Tail | None) -> _Tail:
-        """The tail of a file; what was known of it is carried on if it is the same file, grown."""
-        with open(path, "rb") as file, files.writing(path, "a line of"):
-            head = file.read(_HEAD_BYTES)
-            size = file.seek(0, 2)
-            if before is None or before.head != head[: len(before.head)] or size < before.size:
-                before = _Tail(str(path), Transcript(), head)
-            file.seek(max(before.size, 0))
-            data = file.read()
-            before.take(data)
-            before.size = max(before.size, 0) + len(data)
-            stat = os.fstat(file.fileno())
-            before.identity = (stat.st_dev, stat.st_ino)
-        return before
 
     def _forget(self, path: Path) -> None:
         tail = self._tails.pop(path, None)
@@ -355,25 +287,14 @@ class Transcripts:
             tail.close()
 
 
-def _header_in(path: Path) -> Header | None:
-    """The header on the first line of a file, if there is one."""
-    try:
-        with path.open("rb") as file:
-            return Transcript().feed(file.readline()).header
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise Unreadable(f"{path} cannot be read: {error.strerror}") from None
-
-
-def _close_all(tails: dict[Path, _Tail]) -> None:
+def _close_all(tails: dict[Path, Tail]) -> None:
     for tail in tails.values():
         tail.close()
 
 
 def _checked(metadata: object) -> Mapping[str, Any]:
-    if metadata is None:
-        return {}
+    if metadata is None or metadata == {}:
+        return _NO_METADATA
     if not isinstance(metadata, Mapping):
         raise InvalidInput(f"metadata must be an object, not {type(metadata).__name__}")
     check_depth(metadata, "metadata")
