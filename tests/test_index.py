@@ -3,6 +3,7 @@
 import os
 import signal
 import sqlite3
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -362,6 +363,28 @@ def test_filling_stops_and_goes_on(embedded: Memory) -> None:
     assert 0 < first < 100
     assert embedded.index.fill() == 100 - first
     assert embedded.index.status().without_vector == 0
+
+
+def test_filling_and_searching_at_once_disturb_neither(embedded: Memory) -> None:
+    for number in range(120):
+        embedded.append("k", user(f"слон номер {number}"))
+    embedded.index.sync()
+    failures: list[object] = []
+
+    def search() -> None:
+        for _ in range(15):
+            found = embedded.search("слон", k=200)
+            if found.status not in ("ok", "stale") or found.total != 120:
+                failures.append(found)
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    assert embedded.index.fill() == 120
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert not list(embedded.index.path.parent.glob("*.damaged-*"))
 
 
 # --- damage, processes, compaction --------------------------------------------------------------

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from letopis.errors import IndexBusy, IndexDamaged
+from letopis.errors import IndexBusy, IndexDamaged, SearchError
 from letopis.model import terms
 
 SCHEMA_VERSION = f"1/{terms.VERSION}"
@@ -56,10 +56,10 @@ class Database:
             try:
                 prepare(connection)
                 return connection
-            except sqlite3.DatabaseError as error:
+            except sqlite3.Error as error:
                 connection.close()
-                if _is_busy(error):
-                    raise IndexBusy(f"the index {self.path} is busy; try again") from error
+                if not _is_damage(error):
+                    raise IndexBusy(f"the index {self.path} cannot be opened now ({error}); try again") from error
                 self.set_aside()
         raise IndexDamaged(f"the index {self.path} cannot be opened or made anew; delete it and try again")
 
@@ -112,15 +112,24 @@ def translated(path: Path) -> Iterator[None]:
     """Turns SQLite's errors into ours: busy may succeed later, damaged will not."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except sqlite3.Error as error:
         if _is_busy(error):
             raise IndexBusy(f"the index {path} is busy; try again") from error
-        raise IndexDamaged(f"the index {path} is damaged ({error}); it is made anew at the next start") from error
+        if _is_damage(error):
+            raise IndexDamaged(f"the index {path} is damaged ({error}); it is made anew at the next search") from error
+        raise SearchError(f"the index {path} could not be used: {error}") from error
 
 
-def _is_busy(error: sqlite3.DatabaseError) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def prepare(connection: sqlite3.Connection, wal: bool = True) -> None:

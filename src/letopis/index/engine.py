@@ -26,7 +26,7 @@ from letopis.model.text import stems, words
 from letopis.store import Store
 
 SYNC_SECONDS = 0.2
-_BATCH = 32
+_BATCH = 16
 _COUNTS = (
     "SELECT count(*) FROM sources WHERE problem = ''",
     "SELECT count(*) FROM units",
@@ -104,7 +104,7 @@ class Index:
             chosen = with_phrases(connection, corpus, query.text, chosen)
             found = hits_of(connection, corpus, chosen[: max(0, query.k)], asked, matches, scores)
         status = "stale" if report.stale else "degraded" if problems else "ok" if found else "empty"
-        relaxed = bool(found) and len(found[0].matched) < len(asked)
+        relaxed = bool(found) and int(scores.held[eligible].max()) < len(asked)
         total = len(chosen) if len(chosen) < PHRASES_LOOKED_AT else int(eligible.sum())
         return Found(status, tuple(found), total, relaxed, tuple(problems))
 
@@ -115,7 +115,7 @@ class Index:
         A message may be found by the words of its neighbours; a block of a note by its own.
         """
         near = scores.parts["words"] > 0
-        near &= scores.own | corpus.of_transcripts
+        near &= (scores.held > 0) | corpus.of_transcripts
         if "meaning" in scores.parts:
             near |= scores.parts["meaning"] >= _MEANT * rank.MEANING
         found: rank.Bools = near & filters.allowed(corpus, query)
@@ -182,7 +182,21 @@ class Index:
         """
         if self._embedder is None:
             return 0
-        database = self._opened()
+        with self._guard:
+            self._opened()
+        database = Database(self.path)  # a connection of its own: searches go on meanwhile
+        try:
+            return self._fill(database, self._embedder, progress, stop)
+        finally:
+            database.close()
+
+    def _fill(
+        self,
+        database: Database,
+        embedder: Embedder,
+        progress: Callable[[int, int], None],
+        stop: Callable[[], bool],
+    ) -> int:
         self._adopt_embedder(database)
         missing = self._missing(database)
         done = 0
@@ -190,7 +204,7 @@ class Index:
             if stop():
                 break
             batch = missing[start : start + _BATCH]
-            vectors = rank.unit(self._embedder.passages([text for _, text in batch]))
+            vectors = rank.unit(embedder.passages([text for _, text in batch]))
             rows = [
                 (digest, np.nan_to_num(vector, nan=0.0).astype(np.float16).tobytes())
                 for (digest, _), vector in zip(batch, vectors, strict=True)

@@ -54,11 +54,11 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The score of each unit, the part of each signal in it, and whether it has a word itself."""
+    """The score of each unit, the part of each signal in it, and how many of the terms it holds itself."""
 
     total: Floats
     parts: dict[str, Floats]
-    own: Bools
+    held: Ints
 
 
 def rank(
@@ -78,10 +78,10 @@ def rank(
     parts["role"] = (ROLE * role).astype(np.float32)
     parts["date"] = (DATE * date).astype(np.float32)
     total: Floats = np.stack(list(parts.values())).sum(axis=0, dtype=np.float32)
-    own = np.zeros(corpus.units, bool)
+    held = np.zeros(corpus.units, np.int64)
     for term in terms:
-        own[corpus.piece_unit[term.pieces]] = True
-    return Scores(total, parts, own)
+        held[np.unique(corpus.piece_unit[term.pieces])] += 1
+    return Scores(total, parts, held)
 
 
 def _words(corpus: Corpus, terms: list[Matches]) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ by quoting what it finds, each with its source.
 from letopis.errors import FactRefused
 from letopis.index import Index
 from letopis.lifecycle.remember import Kept, Known, forget, keep
-from letopis.model import explicit
+from letopis.model import explicit, terms
 from letopis.model.search import Hit, Query
 from letopis.model.summary import is_russian
 from letopis.model.text import one_line, shorten
@@ -81,11 +81,12 @@ def _carried_out(
 
 def _quoted(index: Index, text: str, itself: str, within: str | None, words: dict[str, str]) -> str:
     found = index.search(Query(text, "all", _SHOWN * 4, within=within, exclude=itself))
-    hits = [hit for hit in found.hits if hit.role != "assistant" and hit.kind != "raw"][:_SHOWN]
+    told = [hit for hit in found.hits if hit.role != "assistant" and hit.kind != "raw"]
+    hits = ([hit for hit in told if hit.matched] or told)[:_SHOWN]
     if not hits:
         return words["nothing"]
-    lead = words["relaxed"] if found.relaxed else words["found"]
-    return "\n".join([lead, *(_line(hit) for hit in hits)])
+    well = any(len(hit.matched) * 2 >= len(terms.asked(text)) for hit in hits)
+    return "\n".join([words["found"] if well else words["relaxed"], *(_line(hit) for hit in hits)])
 
 
 def _line(hit: Hit) -> str:
