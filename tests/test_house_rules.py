@@ -83,3 +83,13 @@ def test_the_project_speaks_of_itself_alone() -> None:
     elsewhere = re.compile(r"/work/|/root/|\.library|issue \d")
     for path in [*SOURCES, *ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         assert not elsewhere.search(path.read_text("utf-8")), path
+
+
+def test_every_error_is_raised_and_stands_in_the_tree() -> None:
+    from letopis import errors
+
+    text = "\n".join(p.read_text("utf-8") for p in SOURCES if p.name != "errors.py")
+    for name, kind in vars(errors).items():
+        if isinstance(kind, type) and issubclass(kind, errors.LetopisError):
+            assert name in (errors.__doc__ or ""), f"{name} is not in the tree"
+            assert name in text, f"{name} is never used"

@@ -17,7 +17,6 @@ LetopisError
 ├── FactRefused            a change of the facts that a guard does not allow
 │   └── NoSingleMatch      words meant for one fact fit none or several
 ├── ModelError
-│   ├── NotConfigured      no model is set
 │   ├── KeyRefused         the endpoint refused the API key
 │   ├── RequestRefused     the endpoint refused this form of request
 │   ├── Unavailable        busy, down, too slow or unreachable; may succeed later
@@ -101,10 +100,6 @@ class NoSingleMatch(FactRefused):
 
 class ModelError(LetopisError):
     """The language model gave nothing usable."""
-
-
-class NotConfigured(ModelError):
-    """No model is configured."""
 
 
 class KeyRefused(ModelError):

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from letopis.checks import mending
-from letopis.errors import LetopisError, OutsideWorkspace, StoreError
+from letopis.errors import LetopisError, OutsideWorkspace, StoreError, Unreadable
 from letopis.lifecycle.close import drain
 from letopis.llm.connect import Models
 from letopis.model import jsonl, summary
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Transcript
 from letopis.store import Store, files
-from letopis.store.notes import Skipped
 
 _ROUNDS = 3
 
@@ -195,9 +194,18 @@ def _memory(store: Store, models: Models) -> Iterator[Finding]:
 
 
 def _notes(store: Store, models: Models) -> Iterator[Finding]:
-    for note in store.notes.searchable(store.settings.vector_memory.max_file_bytes):
-        if isinstance(note, Skipped) and note.name != "memory/MEMORY.md":
-            yield Finding(note.name, note.reason, "mend the file by hand; search leaves it out")
+    """Notes that search has to leave out."""
+    for stamp in store.scanning.stamps(store.settings.vector_memory.max_file_bytes):
+        if stamp.origin != "note" or stamp.name == "memory/MEMORY.md" or stamp.size < 0:
+            continue
+        problem = stamp.problem
+        try:
+            if not problem:
+                store.scanning.note(stamp.name)
+        except Unreadable as error:
+            problem = str(error)
+        if problem:
+            yield Finding(stamp.name, problem, "mend the file by hand; search leaves it out")
 
 
 def _temporaries(store: Store, models: Models) -> Iterator[Finding]:

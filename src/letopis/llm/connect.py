@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from letopis.errors import NotConfigured
 from letopis.llm.openai_client import OpenAIModel
 from letopis.llm.port import ChatModel
 from letopis.settings import Settings
@@ -14,12 +13,6 @@ class Models:
 
     chat: ChatModel | None
     background: ChatModel | None
-
-    def required(self) -> ChatModel:
-        """The model that answers. Raises NotConfigured."""
-        if self.chat is None:
-            raise NotConfigured("no model is configured; set model.name (see `letopis config`)")
-        return self.chat
 
 
 def connect(settings: Settings) -> Models:

@@ -4,7 +4,7 @@ Lines are fed in order; for everything but messages the last one wins, so a tran
 never rewritten. A damaged line is counted and the others are read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -188,8 +188,3 @@ def parse_plan(record: Mapping[str, Any]) -> Plan | None:
 def state_record(session_id: str, at: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """A state line; it carries only the fields that changed."""
     return {"_type": "state", "session_id": session_id, "at": at, **fields}
-
-
-def message_ids(messages: Iterable[Message]) -> dict[str, int]:
-    """The ids that callers gave, each with the number of its message."""
-    return {str(m.stored["id"]): m.n for m in messages if isinstance(m.stored.get("id"), str | int)}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letopis.model.session import SessionLine
-from letopis.model.transcript import Header
 from letopis.settings import Clock, Settings
 from letopis.store import bootstrap, recovery
 from letopis.store.closing import Closing
@@ -16,7 +15,6 @@ from letopis.store.deletions import Deletions
 from letopis.store.facts import Facts
 from letopis.store.imported import Imported
 from letopis.store.locks import Locks
-from letopis.store.notes import Notes
 from letopis.store.scanning import Scanning
 from letopis.store.session_index import SessionIndex
 from letopis.store.sessions import Sessions
@@ -40,7 +38,6 @@ class Store:
     closing: Closing
     deletions: Deletions
     facts: Facts
-    notes: Notes
     scanning: Scanning
     imported: Imported
     usage: UsageLog
@@ -71,10 +68,6 @@ class Store:
         """Finish what a crash left undone, short of what needs a model."""
         recovery.recover(self)
 
-    def header_of(self, session_id: str) -> Header | None:
-        """The header of a session wherever it stands."""
-        return self.sessions.transcript(session_id).header
-
     def flush(self) -> None:
         """Wait until everything accepted is on disk."""
         self.transcripts.flush()
@@ -98,7 +91,6 @@ def open_store(folder: Path, settings: Settings, clock: Clock) -> Store:
         closing=closing,
         deletions=deletions,
         facts=Facts(workspace, locks, clock),
-        notes=Notes(workspace),
         scanning=Scanning(workspace, index),
         imported=Imported(workspace, locks, closing, index),
         usage=UsageLog(workspace),

@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 
 from letopis.errors import OutsideWorkspace, WorkspaceError
 
-BOOTSTRAP = ("AGENTS.md", "SOUL.md", "TOOLS.md")
 INDEX_PATH = "sessions/_sessions.jsonl"
 
 
