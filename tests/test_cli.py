@@ -196,6 +196,18 @@ def test_config_names_every_value_and_hides_keys(run: Run, monkeypatch: pytest.M
     assert {"context_window_tokens", "model.base_url"} <= {r["name"] for r in rows}  # type: ignore[union-attr, index]
 
 
+def test_a_flag_outranks_everything_and_a_wrong_one_names_itself(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LETOPIS_CONTEXT_WINDOW_TOKENS", "9000")
+    rows = record(run("--set", "contextWindowTokens=5000", "config", "--set", "durability=batch", "--json"))["settings"]
+    values = {r["name"]: (r["value"], r["from"]) for r in rows}  # type: ignore[union-attr, index]
+    assert values["context_window_tokens"] == (5000, "flag")
+    assert values["durability"] == ("batch", "flag")
+    assert "at least 2000" in str(run("status", "--set", "context_window_tokens=5", fails=True).exception)
+    assert run("status", "--set", "nonsense", fails=True).exit_code == 2
+    assert run("search", "x", "--since", "tomorrow", fails=True).exit_code == 2
+    assert run("chat", "--persona", "nobody", fails=True).exit_code != 0
+
+
 def test_the_demo_shows_the_file_of_each_layer(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     output = run("demo").output

@@ -76,10 +76,22 @@ def _set_json(ctx: click.Context, option: click.Parameter, value: bool) -> None:
         ctx.ensure_object(App).json = True
 
 
+def _set_flags(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> None:
+    for given in values:
+        name, equals, value = given.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set wants NAME=VALUE, not {given!r}; `letopis config` shows the names")
+        ctx.ensure_object(App).flags[name.strip()] = value.strip()
+
+
 def common(function: Function) -> Function:
     """The options of every command, and the App as its first argument."""
     wrapped: Any = click.make_pass_decorator(App, ensure=True)(function)
     wrapped = click.option("--json", is_flag=True, expose_value=False, callback=_set_json, help="Print JSON.")(wrapped)
+    wrapped = click.option(
+        "--set", metavar="NAME=VALUE", multiple=True, expose_value=False, callback=_set_flags,
+        help="A setting for this run, such as model.name=qwen3:8b.",
+    )(wrapped)  # fmt: skip
     made: Function = click.option(
         "--workspace", metavar="DIR", expose_value=False, callback=_set_workspace, help="The workspace to use."
     )(wrapped)
