@@ -29,7 +29,7 @@ def with_phrases(connection: sqlite3.Connection, corpus: Snapshot, question: str
         return chosen
     looked_at = chosen[:PHRASES_LOOKED_AT]
     texts = {row[0]: normalise(str(row[8])) for row in _rows(connection, corpus, looked_at)}
-    ids = corpus.columns.unit[corpus.unit_order]
+    ids = corpus.unit_ids
     holding = [at for at in looked_at if all(phrase in texts.get(int(ids[at]), "") for phrase in phrases)]
     if not terms.terms(_PHRASE.sub(" ", question)):
         return holding
@@ -47,7 +47,7 @@ def hits_of(
 ) -> list[Hit]:
     """The hits of these units, in this order."""
     rows = {row[0]: row for row in _rows(connection, corpus, chosen)}
-    ids = corpus.columns.unit[corpus.unit_order]
+    ids = corpus.unit_ids
     holding = [np.unique(corpus.corpus.piece_unit[match.pieces]) for match in matches]
     out = []
     for at in chosen:
@@ -65,7 +65,7 @@ def _holds(units: rank.Ints, at: int) -> bool:
 
 
 def _rows(connection: sqlite3.Connection, corpus: Snapshot, chosen: Sequence[int]) -> list[tuple[object, ...]]:
-    ids = [int(corpus.columns.unit[corpus.unit_order[at]]) for at in chosen]
+    ids = [int(corpus.unit_ids[at]) for at in chosen]
     out: list[tuple[object, ...]] = []
     for start in range(0, len(ids), 500):
         part = ids[start : start + 500]

@@ -124,6 +124,11 @@ class Snapshot:
         return made
 
     @cached_property
+    def unit_ids(self) -> Ints:
+        """The id of each unit."""
+        return self.columns.unit[self.unit_order]
+
+    @cached_property
     def speakers(self) -> Texts:
         """Who speaks each unit."""
         return self.column("speaker")

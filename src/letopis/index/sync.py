@@ -45,10 +45,8 @@ class Unit:
 
 @dataclass(slots=True)
 class Report:
-    """What a sync did, and which files it had to leave out. `stale`: time ran out before the end."""
+    """Which files a sync had to leave out. `stale`: time ran out before the end."""
 
-    changed: int = 0
-    removed: int = 0
     problems: list[str] = field(default_factory=list)
     stale: bool = False
 
@@ -59,6 +57,7 @@ def sync(store: Store, database: Database, limit: float | None = None) -> Report
     report = Report()
     stamps = list(store.scanning.stamps(store.settings.vector_memory.max_file_bytes))
     known = _known(database)
+    taken = False
     gone = set(known) - {stamp.name for stamp in stamps if stamp.size >= 0}
     for stamp in stamps:
         if stamp.size < 0:
@@ -72,10 +71,11 @@ def sync(store: Store, database: Database, limit: float | None = None) -> Report
             report.stale = True
             break
         _take(store, database, stamp, before, report)
-    if not report.stale:
+        taken = True
+    if taken:
         gone |= {name for name in _known(database) if name.startswith(_MOVED)}
-        if gone:
-            _drop(database, gone, report)
+    if gone and not report.stale:
+        _drop(database, gone)
     return report
 
 
@@ -98,20 +98,20 @@ def _take(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | 
     """Index one file; a file that cannot be read is named and stops no other."""
     try:
         if stamp.problem:
-            _put_source(database, stamp, before, "", {}, stamp.problem)
+            _leave_out(database, stamp, before, stamp.problem)
         elif stamp.origin == "note":
-            _take_note(store, database, stamp, before, report)
+            _take_note(store, database, stamp, before)
         else:
-            _take_transcript(store, database, stamp, before, report)
+            _take_transcript(store, database, stamp, before)
     except (Unreadable, OutsideWorkspace) as error:
         report.problems.append(f"{stamp.name} was left out: {error}")
-        _put_source(database, stamp, before, "", {}, str(error))
+        _leave_out(database, stamp, before, str(error))
 
 
 # --- notes ------------------------------------------------------------------------------------
 
 
-def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None, report: Report) -> None:
+def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None) -> None:
     looked = time.time()
     text = store.scanning.note(stamp.name)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -123,13 +123,12 @@ def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.R
             )
         return
     fields = summary.header_fields(text) if summary.is_session_note(stamp.name) else {}
-    facts = {"session_id": "", "key": fields.get("Session Key", ""), "note_of": fields.get("Session ID", "")}
+    facts = {"session_id": "", "key": fields.get("Session Key", "")}
     with database.writing() as connection:
         source = _put_row(connection, stamp, before, digest, facts, "", looked)
         _drop_units(connection, source)
         _put_units(connection, source, _units_of_note(stamp.name, text, bool(fields)))
         _bump(connection)
-    report.changed += 1
 
 
 def _units_of_note(name: str, text: str, of_session: bool) -> Iterable[Unit]:
@@ -147,9 +146,7 @@ def _units_of_note(name: str, text: str, of_session: bool) -> Iterable[Unit]:
 # --- transcripts ------------------------------------------------------------------------------
 
 
-def _take_transcript(
-    store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None, report: Report
-) -> None:
+def _take_transcript(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None) -> None:
     looked = time.time()
     session_id = store.scanning.session_of(stamp.name)
     if not session_id:
@@ -169,7 +166,6 @@ def _take_transcript(
             _reshaped(connection)
             connection.execute("UPDATE units SET superseded = 1 WHERE source = ? AND n BETWEEN ? AND ?", (row, a, b))
         _bump(connection)
-    report.changed += 1
 
 
 def _source_of_session(
@@ -204,12 +200,10 @@ def _is_searched(message: Message) -> bool:
 # --- rows -------------------------------------------------------------------------------------
 
 
-def _put_source(
-    database: Database, stamp: Stamp, before: sqlite3.Row | None, digest: str, facts: dict[str, Any], problem: str
-) -> None:
+def _leave_out(database: Database, stamp: Stamp, before: sqlite3.Row | None, problem: str) -> None:
     """A file that is left out has a row and no text."""
     with database.writing() as connection:
-        source = _put_row(connection, stamp, before, digest, facts, problem, time.time())
+        source = _put_row(connection, stamp, before, "", {}, problem, time.time())
         _drop_units(connection, source)
         _bump(connection)
 
@@ -276,14 +270,13 @@ def _drop_units(connection: sqlite3.Connection, source: int) -> None:
     connection.execute("DELETE FROM units WHERE source = ?", (source,))
 
 
-def _drop(database: Database, names: set[str], report: Report) -> None:
+def _drop(database: Database, names: set[str]) -> None:
     with database.writing() as connection:
         for name in names:
             row = connection.execute("SELECT id FROM sources WHERE name = ?", (name,)).fetchone()
             if row is not None:
                 _drop_units(connection, row[0])
                 connection.execute("DELETE FROM sources WHERE id = ?", row)
-                report.removed += 1
         _bump(connection)
 
 

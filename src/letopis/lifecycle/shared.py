@@ -8,13 +8,20 @@ from letopis.store import Store
 
 def is_shared_key(store: Store, key: str) -> bool:
     """Whether a key is shared: by a pattern of the settings, or because any of its sessions says so."""
-    return _fits(store, key) or store.sessions.any_shared(key)
+    if _fits(store, key) or store.sessions.closed_shared(key):
+        return True
+    live = store.sessions.live(key)
+    return live is not None and live.shared
 
 
 def is_shared(store: Store, transcript: Transcript) -> bool:
     """Whether a session is shared: its own word, or that of another session of its key."""
     key = transcript.header.key if transcript.header else ""
-    return transcript.shared or is_shared_key(store, key)
+    if transcript.shared:
+        return True
+    if transcript.ended_at is not None:
+        return is_shared_key(store, key)
+    return _fits(store, key) or store.sessions.closed_shared(key)
 
 
 def _fits(store: Store, key: str) -> bool:

@@ -22,6 +22,11 @@ class Header:
     created_at: str
     metadata: Mapping[str, Any]
 
+    @classmethod
+    def recovered(cls, session_id: str, key: str, at: str) -> "Header":
+        """The header of a transcript whose own is damaged."""
+        return cls(session_id, key, "default", at, {"recovered": True})
+
     def record(self) -> dict[str, Any]:
         """The header as its line."""
         return {

@@ -161,8 +161,8 @@ class Facts:
     def _bring_up_to_date(self) -> Document:
         """Merge the file with the journal and write what differs; returns the facts as they stand."""
         for _ in range(_TRIES):
-            data = self._bytes()
-            merged = self._merged(self._settled())
+            data, found = self._settled()
+            merged = self._merged(found)
             if merged.by_hand:
                 line = jsonl.encode(self._batch("person", merged.by_hand).record())
                 files.append(self._workspace.fact_journal, line)
@@ -196,23 +196,19 @@ class Facts:
         today = self._clock.now().date().isoformat()
         return journal.reconciled(document, self.batches(), new_event_id, today)
 
-    def _settled(self) -> Document:
+    def _settled(self) -> tuple[bytes | None, Document]:
         """The file found; one that looks cut is given a moment to be saved whole."""
         kept = self._kept()
-        for _ in range(4):
-            document = self._decoded(self._bytes())
+        for pause in (*[_SETTLE] * 4, 0.0):
+            data = self._bytes()
+            document = self._decoded(data)
             if kept is None or document is None or not facts.looks_cut(document, kept):
                 break
-            time.sleep(_SETTLE)
-        return self._found()
+            time.sleep(pause)
+        return data, _whole(document, kept)
 
     def _found(self) -> Document:
-        document, kept = self._decoded(self._bytes()), self._kept()
-        if document is None:
-            return kept or facts.parse(facts.DEFAULT_TEXT)
-        if kept is not None and facts.looks_cut(document, kept):
-            return facts.mended(document, kept)
-        return document
+        return _whole(self._decoded(self._bytes()), self._kept())
 
     def _bytes(self) -> bytes | None:
         return files.read(self._workspace.contained(self._workspace.memory_file))
@@ -254,6 +250,15 @@ class Facts:
     ) -> Batch:
         at = names.stamp(self._clock.now())
         return Batch(os.urandom(4).hex(), at, by, tuple(events), session_id, span)
+
+
+def _whole(document: Document | None, kept: Document | None) -> Document:
+    """The document of the file; what is missing or was cut comes from the version that was kept."""
+    if document is None:
+        return kept or facts.parse(facts.DEFAULT_TEXT)
+    if kept is not None and facts.looks_cut(document, kept):
+        return facts.mended(document, kept)
+    return document
 
 
 def new_event_id() -> str:

@@ -119,16 +119,7 @@ class Hold:
         self._timeout, self._passing, self._fd = timeout, passing, -1
 
     def __enter__(self) -> None:
-        known = self._known
-        if known.fd >= 0 and known.pid == os.getpid() and known.turn.acquire(blocking=False):
-            self._fd = known.fd  # the usual case: nobody else wants it, and its file is open
-            if self._fd >= 0 and _try_lock(self._fd) and _is_current(known):
-                return
-            if self._fd >= 0:
-                known.fd = -1
-                os.close(self._fd)
-            known.turn.release()
-        self._fd = self._locks.take(self._name, known, self._timeout)
+        self._fd = self._locks.take(self._name, self._known, self._timeout)
 
     def __exit__(self, *error: object) -> None:
         try:

@@ -20,9 +20,10 @@ def recover(store: Store) -> None:
     store.deletions.finish()
     _finish_renames(store)
     _give_headers(store)
+    deleted = store.deletions.ids()
     for path in store.index.unindexed():
         line = store.index.from_archive(path)
-        if line is not None and line.session_id not in store.deletions.ids() and not store.index.has(line.session_id):
+        if line is not None and line.session_id not in deleted and not store.index.has(line.session_id):
             store.index.put(line)
     if store.workspace.fact_journal.exists():
         _finish_facts(store)
@@ -49,7 +50,7 @@ def set_aside_headless(store: Store, path: Path) -> None:
             return
         now = names.stamp(store.clock.now())
         session_id = new_session_id()
-        header = Header(session_id, f"recovered:{path.stem}", "default", now, {"recovered": True})
+        header = Header.recovered(session_id, f"recovered:{path.stem}", now)
         closed = {"_type": "closed", "session_id": session_id, "ended_at": now}
         files.append(path, jsonl.encode(header.record()) + jsonl.encode(closed))
         files.move(path, store.workspace.closing / f"{session_id}.jsonl")
@@ -67,7 +68,7 @@ def give_header(store: Store, path: Path) -> None:
     if data is None or Transcript().feed(data).header is not None:
         return
     now = names.stamp(store.clock.now())
-    header = Header(path.stem, f"recovered:{path.stem}", "default", now, {"recovered": True})
+    header = Header.recovered(path.stem, f"recovered:{path.stem}", now)
     files.append(path, jsonl.encode(header.record()))
 
 

@@ -47,7 +47,7 @@ class Scanning:
                 yield self._stamp(str(path), None, "note", max_bytes)
 
     def _stamp(self, path: str, entry: "os.DirEntry[str] | None", origin: str, max_bytes: int | None) -> Stamp:
-        name = os.path.relpath(path, self._workspace.root).replace(os.sep, "/")
+        name = path[len(os.path.join(self._workspace.root, "")) :].replace(os.sep, "/")
         try:
             found = entry.stat(follow_symlinks=False) if entry is not None else os.lstat(path)
             if stat.S_ISLNK(found.st_mode):

@@ -61,12 +61,9 @@ class Sessions:
             return None
         return transcript
 
-    def any_shared(self, key: str) -> bool:
-        """Whether any session of a key, open or closed, was marked as shared."""
+    def closed_shared(self, key: str) -> bool:
+        """Whether any closed session of a key was marked as shared."""
         if any(line.key == key and line.metadata.get("shared") is True for line in self._index.lines().values()):
-            return True
-        live = self.live(key)
-        if live is not None and live.shared:
             return True
         closing = (self._known_line(self._workspace.closing / f"{session_id}.jsonl") for session_id in self.closing())
         return any(line and line.key == key and line.metadata.get("shared") is True for line in closing)

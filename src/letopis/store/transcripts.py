@@ -238,7 +238,7 @@ class Transcripts:
     def _with_header(self, path: Path, tail: Tail, key: str) -> Tail:
         """A file whose first line is damaged gets a header again, at its end: nothing is rewritten."""
         if tail.transcript.header is None:
-            header = Header(new_session_id(), key, "default", names.stamp(self._clock.now()), {"recovered": True})
+            header = Header.recovered(new_session_id(), key, names.stamp(self._clock.now()))
             data = jsonl.encode(header.record())
             self._write(path, tail, data)
             tail.transcript.feed(data)
