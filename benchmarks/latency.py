@@ -4,21 +4,26 @@
 
 Messages and vectors are made by a seeded generator. Each figure is a median over the questions,
 the parts interleaved in one process: a plain FTS5 OR query and a plain numpy scan of the same data.
+A cold command is a process of its own; indexing is timed beside what it spends inside the embedder.
 """
 
 import argparse
+import os
 import random
 import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from report import report
 
 from letopis.llm.connect import Models
+from letopis.llm.embedding import BundledEmbedder
 from letopis.memory import Memory, open_memory
 from letopis.model import terms
 from letopis.store.init import init
@@ -122,6 +127,44 @@ def unchanged(folder: Path) -> dict[str, object]:
     return {"files": 1000, "sync, none changed, ms": none, "sync, one changed, ms": milliseconds(memory.index.sync)}
 
 
+def cold(folder: Path) -> float:
+    """`letopis search` by words as its own process, over an index in sync."""
+    command = [sys.executable, "-m", "letopis", "search", "w100", "w200", "--set", "embedding.kind=none"]
+
+    def run() -> None:
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, env=os.environ)
+
+    run()
+    return statistics.median(milliseconds(run) for _ in range(7))
+
+
+class Timed(BundledEmbedder):
+    """The bundled embedder, and the time that was spent inside it."""
+
+    spent = 0.0
+
+    def passages(self, texts: Sequence[str]) -> np.ndarray:
+        start = time.perf_counter()
+        made = super().passages(texts)
+        self.spent += time.perf_counter() - start
+        return made
+
+
+def indexing(folder: Path, count: int) -> dict[str, object]:
+    """Indexing so many messages, words and vectors, beside the embedder alone."""
+    embedder = Timed()
+    embedder.passages(["warm"])
+    embedder.spent = 0.0
+    memory = filled(folder, count, embedder)
+    whole = milliseconds(lambda: (memory.index.sync(), memory.index.fill())) / 1000
+    return {
+        "messages": count,
+        "embedder alone, s": embedder.spent,
+        "indexing, s": whole,
+        "own overhead, %": 100 * (whole / embedder.spent - 1),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default="1000,10000,100000")
@@ -129,8 +172,11 @@ def main() -> None:
     sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
     with tempfile.TemporaryDirectory() as folder:
         files = unchanged(Path(folder) / "files")
-        print("  ".join(f"{name}: {value:.2f}" for name, value in files.items()))
         rows = [measured(Path(folder) / str(size), size) for size in sizes]
+        if 10_000 in sizes:
+            files["cold search of 10,000 messages, ms"] = cold(Path(folder) / "10000")
+        files |= indexing(Path(folder) / "index", 400)
+        print("  ".join(f"{name}: {value:.2f}" for name, value in files.items()))
     report("latency", rows, files=files)
 
 

@@ -195,8 +195,8 @@ def _memory(store: Store, models: Models) -> Iterator[Finding]:
 
 def _notes(store: Store, models: Models) -> Iterator[Finding]:
     """Notes that search has to leave out."""
-    for stamp in store.scanning.stamps(store.settings.vector_memory.max_file_bytes):
-        if stamp.origin != "note" or stamp.name == "memory/MEMORY.md" or stamp.size < 0:
+    for stamp in store.scanning.scan(store.settings.vector_memory.max_file_bytes, {}).changed:
+        if stamp.origin != "note" or stamp.name == "memory/MEMORY.md":
             continue
         problem = stamp.problem
         try:

@@ -115,7 +115,7 @@ def _build(path: Path, shadow: Path) -> None:
         for table in _TABLES:
             made.execute(f"DELETE FROM {table}")
             made.execute(f"INSERT INTO {table} SELECT * FROM old.{table}")
-        made.execute(f"INSERT INTO vectors {_LIVE_VECTORS.format('old.')}")
+        made.execute(f"INSERT INTO vectors (digest, vector) {_LIVE_VECTORS.format('old.')}")
         for unit, text in made.execute("SELECT id, text FROM old.units ORDER BY id").fetchall():
             ids = made.execute("SELECT id FROM pieces WHERE unit = ? ORDER BY id", (unit,)).fetchall()
             for (piece,), part in zip(ids, pieces_of(text), strict=True):

@@ -9,13 +9,16 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar, cast
 
 from letopis.errors import IndexBusy, IndexDamaged, SearchError
 from letopis.model import terms
 
-SCHEMA_VERSION = f"1/{terms.VERSION}"
+Kept = TypeVar("Kept")
+
+SCHEMA_VERSION = f"2/{terms.VERSION}"
 _BUSY_SECONDS = 10.0
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -25,14 +28,16 @@ CREATE TABLE IF NOT EXISTS sources (
     session_id TEXT NOT NULL, key TEXT NOT NULL, persona TEXT NOT NULL, problem TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS source_session ON sources (session_id);
 CREATE TABLE IF NOT EXISTS units (
-    id INTEGER PRIMARY KEY, source INTEGER NOT NULL, section INTEGER NOT NULL, position INTEGER NOT NULL,
+    id INTEGER PRIMARY KEY AUTOINCREMENT, source INTEGER NOT NULL, section INTEGER NOT NULL, position INTEGER NOT NULL,
     n INTEGER NOT NULL, last INTEGER NOT NULL, kind TEXT NOT NULL, role TEXT NOT NULL, speaker TEXT NOT NULL,
     day TEXT NOT NULL, heading TEXT NOT NULL, superseded INTEGER NOT NULL, text TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS unit_source ON units (source, position);
 CREATE TABLE IF NOT EXISTS pieces (
-    id INTEGER PRIMARY KEY, unit INTEGER NOT NULL, length INTEGER NOT NULL, digest BLOB NOT NULL);
+    id INTEGER PRIMARY KEY AUTOINCREMENT, unit INTEGER NOT NULL, length INTEGER NOT NULL, digest BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS piece_unit ON pieces (unit);
-CREATE TABLE IF NOT EXISTS vectors (digest BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS piece_digest ON pieces (digest);
+CREATE TABLE IF NOT EXISTS vectors (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(
     terms, content='', tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co So'");
 CREATE VIRTUAL TABLE IF NOT EXISTS places USING fts5vocab(words, instance);
@@ -46,6 +51,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.connection = self._opened()
+        self._remembered: dict[object, tuple[object, object]] = {}
 
     def _opened(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,6 +98,16 @@ class Database:
                 yield self.connection
             finally:
                 self.connection.rollback()
+
+    def remembered(self, read: Callable[[sqlite3.Connection], Kept]) -> Kept:
+        """What a reader makes of the database, made again only after somebody has written."""
+        with translated(self.path):
+            version = (self.connection.execute("PRAGMA data_version").fetchone()[0], self.connection.total_changes)
+        kept = self._remembered.get(read)
+        if kept is None or kept[0] != version:
+            with self.reading() as connection:
+                kept = self._remembered[read] = (version, read(connection))
+        return cast(Kept, kept[1])
 
     def meta(self, name: str) -> str:
         """A fact about the index; empty where it is not known."""
@@ -145,11 +161,20 @@ def prepare(connection: sqlite3.Connection, wal: bool = True) -> None:
     again = connection.execute("SELECT name FROM sqlite_master WHERE name = 'meta'").fetchone()
     version = connection.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if again else None
     if version is None or version[0] != SCHEMA_VERSION:
-        for table in _TABLES:
-            connection.execute(f"DROP TABLE IF EXISTS {table}")
-        for statement in _SCHEMA.split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
-        connection.execute("INSERT OR REPLACE INTO meta VALUES ('generation', '0')")
+        _make_tables(connection, of_another_version=version is not None)
     connection.commit()
+
+
+def _make_tables(connection: sqlite3.Connection, of_another_version: bool) -> None:
+    if of_another_version:
+        connection.execute("ALTER TABLE vectors RENAME TO vectors_before")
+    for table in _TABLES:
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+    for statement in _SCHEMA.split(";\n"):
+        if statement.strip():
+            connection.execute(statement)
+    if of_another_version:
+        connection.execute("INSERT INTO vectors (digest, vector) SELECT digest, vector FROM vectors_before")
+        connection.execute("DROP TABLE vectors_before")
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (SCHEMA_VERSION,))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('generation', '0')")

@@ -15,14 +15,14 @@ import numpy as np
 from letopis.errors import IndexDamaged, ModelError, SearchError
 from letopis.index import filters, rank, snapshot
 from letopis.index.database import Database
-from letopis.index.hits import PHRASES_LOOKED_AT, hits_of, with_phrases
+from letopis.index.hits import PHRASES_LOOKED_AT, hits_of, holding_phrases, is_only_phrases, phrases_of
 from letopis.index.presence import Presence
 from letopis.index.snapshot import Snapshot
-from letopis.index.sync import Report, sync
+from letopis.index.sync import Report, bump, reshaped, sync
 from letopis.llm.embedding import Embedder
-from letopis.model import asking, terms
+from letopis.model import terms
 from letopis.model.search import Found, Query
-from letopis.model.text import stems, words
+from letopis.model.text import words
 from letopis.store import Store
 
 SYNC_SECONDS = 0.2
@@ -98,14 +98,21 @@ class Index:
             corpus = self._snapshot = snapshot.load(connection, self._snapshot)
             matches = [corpus.matches(connection, term) for term in asked]
             cosines = self._cosines(connection, corpus, query.text, problems)
-            scores = rank.rank(corpus.corpus, matches, cosines, *self._hints(corpus, query))
+            hints = filters.hints(corpus, query.text, self._store.clock.now().date())
+            scores = rank.rank(corpus.corpus, matches, cosines, hints)
             eligible = self._eligible(corpus, query, scores)
-            chosen = _ordered(corpus, np.round(scores.total, 5), np.flatnonzero(eligible), query.k)
-            chosen = with_phrases(connection, corpus, query.text, chosen)
+            phrases = phrases_of(query.text)
+            chosen = _ordered(corpus, scores.total, np.flatnonzero(eligible), PHRASES_LOOKED_AT if phrases else query.k)
+            total = int(np.count_nonzero(eligible))
+            if phrases:
+                holding = holding_phrases(connection, corpus, phrases, chosen)
+                if is_only_phrases(query.text):
+                    chosen, total = holding, len(holding)
+                else:
+                    chosen = list(dict.fromkeys(holding + chosen))
             found = hits_of(connection, corpus, chosen[: max(0, query.k)], asked, matches, scores)
         status = "stale" if report.stale else "degraded" if problems else "ok" if found else "empty"
         relaxed = bool(found) and int(scores.held[eligible].max()) < len(asked)
-        total = len(chosen) if len(chosen) < PHRASES_LOOKED_AT else int(eligible.sum())
         return Found(status, tuple(found), total, relaxed, tuple(problems))
 
     @staticmethod
@@ -121,23 +128,6 @@ class Index:
         found: rank.Bools = near & filters.allowed(corpus, query)
         return found
 
-    def _hints(self, corpus: Snapshot, query: Query) -> tuple[rank.Bools, rank.Bools, rank.Bools]:
-        """Whose words, in which role, and of which time the question speaks."""
-        named = self._named(corpus, query.text)
-        speaker = np.isin(corpus.speakers, named) if named else np.zeros(corpus.corpus.units, bool)
-        role = np.zeros(corpus.corpus.units, bool)
-        if asking.of_the_assistant(query.text):
-            role = corpus.roles == "assistant"
-        elif asking.first_person(query.text):
-            role = corpus.roles == "user"
-        spans = asking.spans(query.text, self._store.clock.now().date())
-        return speaker, role, filters.within_spans(corpus.days, spans)
-
-    @staticmethod
-    def _named(corpus: Snapshot, question: str) -> list[str]:
-        asked = set(stems(question))
-        return [name for name in corpus.speaker_names if asked.intersection(stems(name))]
-
     def _cosines(
         self, connection: sqlite3.Connection, corpus: Snapshot, question: str, problems: list[str]
     ) -> rank.Floats | None:
@@ -151,15 +141,14 @@ class Index:
         if not made_with:
             return None
         try:
-            vector = self._embedder.queries([_without_names(question, self._named(corpus, question))])[0]
+            vector = self._embedder.queries([_without_names(question, filters.named(corpus, question))])[0]
         except ModelError as error:
             problems.append(f"searched by words only: {error}")
             return None
         held = corpus.vectors(connection, len(vector))
-        if held.missing == len(held.matrix) or not np.isfinite(vector).all():
+        if held.missing == len(corpus.columns.piece) or not np.isfinite(vector).all():
             return None
-        made: rank.Floats = held.matrix @ rank.unit(vector - held.shift)
-        return made
+        return held.cosines(vector)
 
     # --- keeping it up to date ----------------------------------------------------------------
 
@@ -210,8 +199,8 @@ class Index:
                 for (digest, _), vector in zip(batch, vectors, strict=True)
             ]
             with database.writing() as connection:
-                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-                connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'generation'")
+                connection.executemany("INSERT OR REPLACE INTO vectors (digest, vector) VALUES (?, ?)", rows)
+                bump(connection)
             done += len(batch)
             progress(done, len(missing))
         return done
@@ -257,7 +246,8 @@ class Index:
                 if self._embedder is not None and database.meta("embedder") != self._embedder.identity:
                     connection.execute("DELETE FROM vectors")
                     connection.execute("DELETE FROM meta WHERE name = 'embedder'")
-                connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'generation'")
+                reshaped(connection)
+                bump(connection)
             self._snapshot = None
             return self._synced(None)
 
@@ -295,13 +285,13 @@ class Index:
         self._synced(None)
 
 
-def _ordered(corpus: Snapshot, scores: rank.Floats, found: rank.Ints, k: int) -> list[int]:
-    """The best of the units found, at least `k` and enough to look for phrases in; ties in one fixed order."""
-    needed = max(k, PHRASES_LOOKED_AT)
-    if len(found) > needed:
-        least = np.partition(scores[found], len(found) - needed)[len(found) - needed]
-        found = found[scores[found] >= least]
-    order = np.lexsort((corpus.tie_order[found], -scores[found]))
+def _ordered(corpus: Snapshot, scores: rank.Floats, found: rank.Ints, wanted: int) -> list[int]:
+    """The best of the units found, at least so many as wanted; ties in one fixed order."""
+    own = np.round(scores[found], 5)
+    if len(found) > wanted:
+        best = own >= np.partition(own, len(own) - max(1, wanted))[len(own) - max(1, wanted)]
+        found, own = found[best], own[best]
+    order = np.lexsort((corpus.positions[found], corpus.tie_order(found), -own))
     return [int(at) for at in found[order]]
 
 

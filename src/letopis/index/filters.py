@@ -1,31 +1,27 @@
-"""Which units a query may see at all, and which lie in the time it speaks of."""
+"""Which units a query may see at all, and what else it tells of the units that it means."""
 
-from collections.abc import Sequence
 from datetime import date
 
-import numpy as np
-
+from letopis.index import rank
 from letopis.index.rank import Bools
-from letopis.index.snapshot import Snapshot, Source, Texts
-from letopis.model.asking import Span
+from letopis.index.snapshot import Snapshot, Source
+from letopis.model import asking
 from letopis.model.search import Query
+from letopis.model.text import stems
 
 
 def allowed(corpus: Snapshot, query: Query) -> Bools:
     """The units that every filter of the query lets through."""
-    sources = [number for number, source in corpus.sources.items() if _source_fits(source, query)]
-    seen = np.isin(corpus.unit_source, np.array(sources, np.int64))
+    seen = corpus.of_sources(lambda source: _source_fits(source, query))
     if query.kind is not None:
-        seen &= corpus.column("kind") == query.kind
-    if query.since is not None:
-        seen &= corpus.days >= query.since
-    if query.until is not None:
-        seen &= (corpus.days <= query.until) & (corpus.days != "")
+        seen &= corpus.those("kind", lambda kind: kind == query.kind)
+    if query.since is not None or query.until is not None:
+        since, until = query.since or "", query.until or "9999"
+        seen &= corpus.those("day", lambda day: since <= day <= until and day != "")
     if query.exclude is not None:
         session_id, _, n = query.exclude.partition("#")
-        own = [number for number, source in corpus.sources.items() if source.session_id == session_id]
-        numbers = corpus.columns.position[corpus.unit_order]
-        seen &= ~(np.isin(corpus.unit_source, np.array(own, np.int64)) & (numbers == int(n or 0)))
+        own = corpus.of_sources(lambda source: source.session_id == session_id)
+        seen &= ~(own & (corpus.positions == int(n or 0)))
     return seen
 
 
@@ -44,16 +40,29 @@ def _source_fits(source: Source, query: Query) -> bool:
     return query.persona is None or source.persona == query.persona
 
 
-def within_spans(days: Texts, spans: Sequence[Span]) -> Bools:
-    """Whether the day of each unit lies in one of the spans."""
-    out = np.zeros(len(days), bool)
-    if not spans:
-        return out
-    for day in set(days.tolist()):
-        try:
-            moment = date.fromisoformat(day)
-        except ValueError:
-            continue
-        if any(span.holds(moment) for span in spans):
-            out |= days == day
+def hints(corpus: Snapshot, question: str, today: date) -> dict[str, tuple[float, Bools]]:
+    """Whose words, in which role, and of which time the question speaks: name → (weight, units)."""
+    out: dict[str, tuple[float, Bools]] = {}
+    if names := named(corpus, question):
+        out["speaker"] = rank.SPEAKER, corpus.those("speaker", lambda name: name in names)
+    if asking.of_the_assistant(question):
+        out["role"] = rank.ROLE, corpus.those("role", lambda role: role == "assistant")
+    elif asking.first_person(question):
+        out["role"] = rank.ROLE, corpus.those("role", lambda role: role == "user")
+    if spans := asking.spans(question, today):
+        out["date"] = rank.DATE, corpus.those("day", lambda day: _within(day, spans))
     return out
+
+
+def named(corpus: Snapshot, question: str) -> list[str]:
+    """The speakers that a question names."""
+    asked = set(stems(question))
+    return [name for name in corpus.speaker_names if asked.intersection(stems(name))]
+
+
+def _within(day: str, spans: list[asking.Span]) -> bool:
+    try:
+        moment = date.fromisoformat(day)
+    except ValueError:
+        return False
+    return any(span.holds(moment) for span in spans)

@@ -18,23 +18,24 @@ PHRASES_LOOKED_AT = 2_000
 _COLUMNS = "id, n, last, kind, role, day, heading, superseded, text"
 
 
-def with_phrases(connection: sqlite3.Connection, corpus: Snapshot, question: str, chosen: list[int]) -> list[int]:
-    """The chosen units with what holds every quoted phrase, word for word, before the rest.
+def phrases_of(question: str) -> list[str]:
+    """What a question quotes, folded."""
+    phrases = (normalise(next(filter(None, groups))).strip() for groups in _PHRASE.findall(question))
+    return [phrase for phrase in phrases if phrase]
 
-    A question that is nothing but quotations is answered by such units alone.
-    """
-    phrases = [normalise(next(filter(None, groups))).strip() for groups in _PHRASE.findall(question)]
-    phrases = [phrase for phrase in phrases if phrase]
-    if not phrases:
-        return chosen
-    looked_at = chosen[:PHRASES_LOOKED_AT]
-    texts = {row[0]: normalise(str(row[8])) for row in _rows(connection, corpus, looked_at)}
+
+def is_only_phrases(question: str) -> bool:
+    """Whether a question is nothing but quotations: such units alone answer it."""
+    return not terms.terms(_PHRASE.sub(" ", question))
+
+
+def holding_phrases(
+    connection: sqlite3.Connection, corpus: Snapshot, phrases: Sequence[str], chosen: Sequence[int]
+) -> list[int]:
+    """Of the chosen units those that hold every phrase, word for word."""
+    texts = {row[0]: normalise(str(row[8])) for row in _rows(connection, corpus, chosen)}
     ids = corpus.unit_ids
-    holding = [at for at in looked_at if all(phrase in texts.get(int(ids[at]), "") for phrase in phrases)]
-    if not terms.terms(_PHRASE.sub(" ", question)):
-        return holding
-    first = set(holding)
-    return holding + [at for at in chosen if at not in first]
+    return [at for at in chosen if all(phrase in texts.get(int(ids[at]), "") for phrase in phrases)]
 
 
 def hits_of(
@@ -76,7 +77,7 @@ def _rows(connection: sqlite3.Connection, corpus: Snapshot, chosen: Sequence[int
 
 def _hit(corpus: Snapshot, at: int, row: tuple[object, ...], matched: tuple[str, ...], scores: rank.Scores) -> Hit:
     _, n, last, kind, role, day, heading, superseded, text = row
-    source = corpus.sources[int(corpus.unit_source[at])]
+    source = corpus.source_of(at)
     of_session = source.origin == "transcript"
     parts = {name: round(float(values[at]), 4) for name, values in scores.parts.items()}
     return Hit(

@@ -5,67 +5,84 @@ not need is not loaded: without vectors only small numbers are held, a few dozen
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from letopis.index import rank
-from letopis.index.rank import Corpus, Floats, Ints, Matches
+from letopis.index.rank import Bools, Corpus, Floats, Ints, Matches
+from letopis.index.vectors import Vectors
 
-Texts = NDArray[Any]
 _TERMS_KEPT = 4_000
+_UNITS = "SELECT id, source, section, position, kind, role, speaker, day FROM units WHERE id > ? ORDER BY id"
+_PIECES = "SELECT id, unit, length FROM pieces WHERE id > ? ORDER BY id"
+
+
+class Vocabulary:
+    """Numbers for the few texts that many rows share."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def numbers(self, texts: Iterable[str]) -> Ints:
+        """The number of each text."""
+        known = self._numbers
+        for text in set(texts := list(texts)) - known.keys():
+            known[text] = len(self.texts)
+            self.texts.append(text)
+        return np.fromiter((known[text] for text in texts), np.int64, len(texts))
+
+    def which(self, fits: Callable[[str], bool]) -> Bools:
+        """Of each number, whether its text fits."""
+        return np.fromiter((fits(text) for text in self.texts), bool, len(self.texts))
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The rows of the index as columns, in the order of their ids."""
+    """The rows of the index as columns, in the order of their ids; texts are numbers of the vocabulary."""
 
     unit: Ints
     source: Ints
     section: Ints
     position: Ints
-    kind: Texts
-    role: Texts
-    speaker: Texts
-    day: Texts
+    kind: Ints
+    role: Ints
+    speaker: Ints
+    day: Ints
     piece: Ints
     owner: Ints
     length: Floats
 
     @classmethod
-    def read(cls, connection: sqlite3.Connection, after_unit: int = 0, after_piece: int = 0) -> "Columns":
+    def read(
+        cls, connection: sqlite3.Connection, vocabulary: Vocabulary, after_unit: int = 0, after_piece: int = 0
+    ) -> "Columns":
         """The rows with higher ids than these."""
-        units = connection.execute(
-            "SELECT id, source, section, position, kind, role, speaker, day FROM units WHERE id > ? ORDER BY id",
-            (after_unit,),
-        ).fetchall()
-        pieces = connection.execute(
-            "SELECT id, unit, length FROM pieces WHERE id > ? ORDER BY id", (after_piece,)
-        ).fetchall()
-        numbers = np.array([u[:4] for u in units], np.int64).reshape(-1, 4)
-        texts = np.array([u[4:] for u in units], object).reshape(-1, 4)
-        shapes = np.array(pieces, np.int64).reshape(-1, 3)
-        unit, source, section, position = numbers.T
-        kind, role, speaker, day = texts.T
-        piece, owner, length = shapes.T
+        units = list(zip(*connection.execute(_UNITS, (after_unit,)).fetchall(), strict=True)) or [()] * 8
+        numbers = (np.array(column, np.int64) for column in units[:4])
+        texts = (vocabulary.numbers(column) for column in units[4:])
+        pieces = np.array(connection.execute(_PIECES, (after_piece,)).fetchall(), np.int64).reshape(-1, 3)
+        piece, owner, length = np.ascontiguousarray(pieces.T)
+        unit, source, section, position = numbers
+        kind, role, speaker, day = texts
         return cls(unit, source, section, position, kind, role, speaker, day, piece, owner, length.astype(np.float32))
 
-    def with_more(self, more: "Columns") -> "Columns":
-        """These rows and newer ones."""
-        return Columns(*(np.concatenate([getattr(self, n), getattr(more, n)]) for n in self.__dataclass_fields__))
+    def brought_up_to_date(self, connection: sqlite3.Connection, vocabulary: Vocabulary, gone: bool) -> "Columns":
+        """These rows without what is gone, and with what is new; ids are never given twice."""
+        last = [int(ids[-1]) if len(ids) else 0 for ids in (self.unit, self.piece)]
+        old = self._left(connection) if gone else self
+        more = Columns.read(connection, vocabulary, *last)
+        return Columns(*(np.concatenate([getattr(old, n), getattr(more, n)]) for n in self.__dataclass_fields__))
 
-
-@dataclass(slots=True)
-class Vectors:
-    """The vectors of all pieces, centred; rows without one are nan."""
-
-    matrix: Floats
-    shift: Floats
-    missing: int
+    def _left(self, connection: sqlite3.Connection) -> "Columns":
+        kept = []
+        for table, ids in (("units", self.unit), ("pieces", self.piece)):
+            rows = connection.execute(f"SELECT id FROM {table}").fetchall()
+            kept.append(np.isin(ids, np.fromiter((row[0] for row in rows), np.int64, len(rows))))
+        names = list(self.__dataclass_fields__)
+        return Columns(*(getattr(self, n)[kept[at > 7]] for at, n in enumerate(names)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,151 +102,113 @@ class Snapshot:
     Units stand in the order of their source, section and position, pieces in that of their units.
     """
 
-    def __init__(self, generation: int, columns: Columns, sources: Mapping[int, Source]) -> None:
-        self.generation, self.columns, self.sources = generation, columns, sources
-        self.unit_order = np.lexsort((columns.unit, columns.position, columns.section, columns.source))
+    def __init__(
+        self, generation: int, columns: Columns, vocabulary: Vocabulary, sources: Mapping[int, Source]
+    ) -> None:
+        self.generation, self.columns, self.vocabulary, self.sources = generation, columns, vocabulary, sources
+        self._unit_order = np.lexsort((columns.unit, columns.position, columns.section, columns.source))
         place = np.empty(len(columns.unit), np.int64)
-        place[self.unit_order] = np.arange(len(columns.unit))
-        at = np.searchsorted(columns.unit, columns.owner)
-        owner = place[at] if len(at) else np.zeros(0, np.int64)
+        place[self._unit_order] = np.arange(len(columns.unit))
+        owner = place[np.searchsorted(columns.unit, columns.owner)]
         self._piece_order = np.argsort(owner, kind="stable")
         self._piece_place = np.empty(len(owner), np.int64)
         self._piece_place[self._piece_order] = np.arange(len(owner))
-        self.corpus = self._corpus(owner[self._piece_order])
+        source, section = columns.source[self._unit_order], columns.section[self._unit_order]
+        starts = np.ones(len(source), bool)
+        starts[1:] = (source[1:] != source[:-1]) | (section[1:] != section[:-1])
+        self._group_source = source[starts]
+        self.corpus = Corpus.of(owner[self._piece_order], columns.length[self._piece_order], np.cumsum(starts) - 1)
         self._terms: dict[str, Matches] = {}
         self._vectors: Vectors | None = None
-
-    def _corpus(self, owner: Ints) -> Corpus:
-        columns, order, count = self.columns, self.unit_order, len(self.unit_order)
-        source, section = columns.source[order], columns.section[order]
-        starts = np.ones(count, bool)
-        starts[1:] = (source[1:] != source[:-1]) | (section[1:] != section[:-1])
-        group = np.cumsum(starts) - 1
-        lengths = columns.length[self._piece_order]
-        unit_length = np.bincount(owner, lengths, count).astype(np.float32)
-        groups = int(group[-1]) + 1 if count else 0
-        return Corpus(
-            owner,
-            lengths,
-            group,
-            unit_length,
-            np.bincount(group, unit_length, groups).astype(np.float32),
-            {distance: _near(group, distance) for distance, _ in rank.NEIGHBOURS},
-            np.searchsorted(owner, np.arange(count)),
-        )
-
-    def column(self, name: str) -> Texts:
-        """A text column of the units, in their order."""
-        made: Texts = getattr(self.columns, name)[self.unit_order]
-        return made
+        self._vectors_placed = False
 
     @cached_property
     def unit_ids(self) -> Ints:
         """The id of each unit."""
-        return self.columns.unit[self.unit_order]
+        return self.columns.unit[self._unit_order]
 
     @cached_property
-    def speakers(self) -> Texts:
-        """Who speaks each unit."""
-        return self.column("speaker")
+    def positions(self) -> Ints:
+        """Where each unit stands in its source: for a message, its n."""
+        return self.columns.position[self._unit_order]
+
+    def source_of(self, unit: int) -> Source:
+        """The file of a unit."""
+        return self.sources[int(self._group_source[self.corpus.unit_group[unit]])]
+
+    def those(self, column: str, fits: Callable[[str], bool]) -> Bools:
+        """The units whose kind, role, speaker or day fits."""
+        numbers: Ints = getattr(self.columns, column)
+        return self.vocabulary.which(fits)[numbers][self._unit_order]
+
+    def of_sources(self, fits: Callable[[Source], bool]) -> Bools:
+        """The units whose source fits."""
+        fitting = {number for number, source in self.sources.items() if fits(source)}
+        groups = np.fromiter((int(number) in fitting for number in self._group_source), bool, len(self._group_source))
+        return self.corpus.by_unit(groups).astype(bool, copy=False)
 
     @cached_property
-    def roles(self) -> Texts:
-        """In which role each unit was said."""
-        return self.column("role")
-
-    @cached_property
-    def days(self) -> Texts:
-        """The day of each unit."""
-        return self.column("day")
-
-    @cached_property
-    def unit_source(self) -> Ints:
-        """The source of each unit."""
-        return self.columns.source[self.unit_order]
-
-    @cached_property
-    def tie_order(self) -> Ints:
-        """Where a unit stands among equals: by its file or session and its place there, whenever it was indexed."""
-        names = {number: source.session_id or source.name for number, source in self.sources.items()}
-        rank_of = {number: at for at, number in enumerate(sorted(names, key=lambda number: names[number]))}
-        sources = np.array([rank_of.get(int(number), 0) for number in self.unit_source], np.int64)
-        places = self.columns.position[self.unit_order]
-        order = np.lexsort((places, sources))
-        out = np.empty(len(order), np.int64)
-        out[order] = np.arange(len(order))
-        return out
-
-    @cached_property
-    def of_transcripts(self) -> NDArray[np.bool_]:
+    def of_transcripts(self) -> Bools:
         """Which units are messages."""
-        sources = [number for number, source in self.sources.items() if source.origin == "transcript"]
-        return np.isin(self.unit_source, np.array(sources, np.int64))
+        return self.of_sources(lambda source: source.origin == "transcript")
+
+    def tie_order(self, units: Ints) -> Ints:
+        """Keys of these units by their file or session, whenever it was indexed."""
+        names = {number: source.session_id or source.name for number, source in self.sources.items()}
+        ranks = {number: at for at, number in enumerate(sorted(names, key=lambda number: names[number]))}
+        groups = np.fromiter((ranks[int(n)] for n in self._group_source), np.int64, len(self._group_source))
+        return groups[self.corpus.unit_group[units]]
 
     @cached_property
     def speaker_names(self) -> list[str]:
         """The names of everyone who speaks."""
-        return sorted({str(name) for name in self.columns.speaker if name})
+        return sorted(filter(None, (self.vocabulary.texts[number] for number in np.unique(self.columns.speaker))))
 
     def matches(self, connection: sqlite3.Connection, term: str) -> Matches:
         """Where a term stands; kept for the next question."""
         found = self._terms.get(term)
         if found is None:
-            rows = connection.execute("SELECT doc FROM places WHERE term = ?", (term,)).fetchall()
-            docs = np.fromiter((row[0] for row in rows), np.int64, len(rows))
-            ids, counts = np.unique(docs, return_counts=True)
-            at, inside = self._places(ids)
-            found = Matches(at, counts[inside].astype(np.float32))
+            text = connection.execute("SELECT group_concat(doc) FROM places WHERE term = ?", (term,)).fetchone()[0]
+            ids, counts = np.unique(np.fromstring(text or "", np.int64, sep=","), return_counts=True)
+            at = np.searchsorted(self.columns.piece, ids)
+            inside = at < len(self.columns.piece)
+            inside[inside] = self.columns.piece[at[inside]] == ids[inside]
+            places = self._piece_place[at[inside]]
+            order = np.argsort(places)
+            found = Matches(places[order], counts[inside][order].astype(np.float32))
             if len(self._terms) > _TERMS_KEPT:
                 self._terms.clear()
             self._terms[term] = found
         return found
 
-    def _places(self, piece_ids: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Where these pieces stand, and which of them the snapshot has."""
-        at = np.searchsorted(self.columns.piece, piece_ids)
-        inside = at < len(self.columns.piece)
-        inside[inside] = self.columns.piece[at[inside]] == piece_ids[inside]
-        return self._piece_place[at[inside]], inside
-
     def vectors(self, connection: sqlite3.Connection, size: int) -> Vectors:
-        """The vectors of the pieces, loaded when a question first needs them."""
-        if self._vectors is None:
-            matrix = np.full((len(self.columns.piece), size), np.nan, np.float32)
-            cursor = connection.execute(
-                "SELECT p.id, v.vector FROM pieces p JOIN vectors v ON v.digest = p.digest ORDER BY p.id"
-            )
-            while rows := [row for row in cursor.fetchmany(10_000) if len(row[1]) == size * 2]:
-                at, inside = self._places(np.fromiter((row[0] for row in rows), np.int64, len(rows)))
-                data = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), size)
-                matrix[at] = data[inside]
-            there = np.isfinite(matrix).all(axis=1) & (np.abs(matrix).sum(axis=1) > 1e-6)
-            made, shift = rank.centred(matrix[there])
-            matrix[there], matrix[~there] = made, np.nan
-            self._vectors = Vectors(matrix, shift, int((~there).sum()))
-        return self._vectors
+        """The vectors of the pieces; read when a question first needs them, and then as they come."""
+        held = self._vectors
+        if held is None or held.size != size or held.wasteful(len(self._piece_order)):
+            held, self._vectors_placed = Vectors(size), False
+        if not self._vectors_placed:
+            held.update(connection, self.columns.piece[self._piece_order])
+        self._vectors, self._vectors_placed = held, True
+        return held
+
+    def take_over(self, before: "Snapshot") -> None:
+        """Go on with the vectors that an older snapshot has read."""
+        self._vectors, before._vectors = before._vectors, None
 
 
 def load(connection: sqlite3.Connection, before: Snapshot | None) -> Snapshot:
-    """The snapshot of the database as it is now; where rows were only added, only they are read."""
+    """The snapshot of the database as it is now; what the one before has read is not read again."""
     facts = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('generation', 'reshaped')").fetchall())
     generation, reshaped = int(facts.get("generation", 0)), int(facts.get("reshaped", 0))
     if before is not None and before.generation == generation:
         return before
-    if before is not None and reshaped <= before.generation:
-        old = before.columns
-        last = (int(old.unit[-1]) if len(old.unit) else 0, int(old.piece[-1]) if len(old.piece) else 0)
-        columns = old.with_more(Columns.read(connection, *last))
+    vocabulary = before.vocabulary if before is not None else Vocabulary()
+    if before is None:
+        columns = Columns.read(connection, vocabulary)
     else:
-        columns = Columns.read(connection)
+        columns = before.columns.brought_up_to_date(connection, vocabulary, reshaped > before.generation)
     rows = connection.execute("SELECT id, origin, name, session_id, key, persona FROM sources")
-    return Snapshot(generation, columns, {row[0]: Source(*row[1:]) for row in rows})
-
-
-def _near(group: Ints, distance: int) -> tuple[Ints, Ints]:
-    """The unit so many places before, and after, in the same group; -1 where there is none."""
-    at = np.arange(len(group))
-    before, after = at - distance, at + distance
-    same_before = (before >= 0) & (group[np.maximum(before, 0)] == group)
-    same_after = (after < len(group)) & (group[np.minimum(after, max(0, len(group) - 1))] == group)
-    return np.where(same_before, before, -1), np.where(same_after, after, -1)
+    made = Snapshot(generation, columns, vocabulary, {row[0]: Source(*row[1:]) for row in rows})
+    if before is not None:
+        made.take_over(before)
+    return made

@@ -55,17 +55,18 @@ def sync(store: Store, database: Database, limit: float | None = None) -> Report
     """Bring the index up to date, for at most `limit` seconds."""
     deadline = time.monotonic() + limit if limit is not None else None
     report = Report()
-    stamps = list(store.scanning.stamps(store.settings.vector_memory.max_file_bytes))
-    known = _known(database)
+    known = database.remembered(_known)
+    try:
+        scan = store.scanning.scan(store.settings.vector_memory.max_file_bytes, database.remembered(_settled))
+    except Unreadable as error:
+        return Report([str(error)])
     taken = False
-    gone = set(known) - {stamp.name for stamp in stamps if stamp.size >= 0}
-    for stamp in stamps:
-        if stamp.size < 0:
-            continue
+    gone = known.keys() - scan.names
+    for stamp in scan.changed:
         before = known.get(stamp.name)
         if stamp.problem:
             report.problems.append(f"{stamp.name} was left out: {stamp.problem}")
-        if before is not None and _same(stamp, before):
+        if before is not None and (stamp.size, stamp.modified, stamp.problem) == _looks(before) and _is_settled(before):
             continue
         if deadline is not None and time.monotonic() > deadline:
             report.stale = True
@@ -73,25 +74,33 @@ def sync(store: Store, database: Database, limit: float | None = None) -> Report
         _take(store, database, stamp, before, report)
         taken = True
     if taken:
-        gone |= {name for name in _known(database) if name.startswith(_MOVED)}
+        gone |= {name for name in database.remembered(_known) if name.startswith(_MOVED)}
     if gone and not report.stale:
         _drop(database, gone)
     return report
 
 
-def _known(database: Database) -> dict[str, sqlite3.Row]:
-    with database.reading() as connection:
-        cursor = connection.execute(
-            "SELECT name, id, size, modified, looked, digest, offset, session_id, problem FROM sources"
-        )
-        cursor.row_factory = sqlite3.Row
-        return {row["name"]: row for row in cursor}
+def _known(connection: sqlite3.Connection) -> dict[str, sqlite3.Row]:
+    cursor = connection.execute(
+        "SELECT name, id, origin, size, modified, looked, digest, offset, session_id, problem FROM sources"
+    )
+    cursor.row_factory = sqlite3.Row
+    return {row["name"]: row for row in cursor}
 
 
-def _same(stamp: Stamp, before: sqlite3.Row) -> bool:
-    if (stamp.size, stamp.modified, stamp.problem) != (before["size"], before["modified"], before["problem"]):
-        return False
-    return bool(before["looked"] - stamp.modified / 1e9 > _TOO_FRESH) or stamp.origin == "transcript"
+def _settled(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """Size and time of the files that were read whole; the scan passes over them while they stay so."""
+    rows = _known(connection).values()
+    return {row["name"]: (row["size"], row["modified"]) for row in rows if not row["problem"] and _is_settled(row)}
+
+
+def _is_settled(row: sqlite3.Row) -> bool:
+    """Whether a change since it was looked at would show in the file's time, or in its size."""
+    return bool(row["looked"] - row["modified"] / 1e9 > _TOO_FRESH) or row["origin"] == "transcript"
+
+
+def _looks(row: sqlite3.Row) -> tuple[int, int, str]:
+    return row["size"], row["modified"], row["problem"]
 
 
 def _take(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | None, report: Report) -> None:
@@ -128,7 +137,7 @@ def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.R
         source = _put_row(connection, stamp, before, digest, facts, "", looked)
         _drop_units(connection, source)
         _put_units(connection, source, _units_of_note(stamp.name, text, bool(fields)))
-        _bump(connection)
+        bump(connection)
 
 
 def _units_of_note(name: str, text: str, of_session: bool) -> Iterable[Unit]:
@@ -163,9 +172,9 @@ def _take_transcript(store: Store, database: Database, stamp: Stamp, before: sql
         newest = connection.execute("SELECT max(n) FROM units WHERE source = ?", (row,)).fetchone()[0] or 0
         _put_units(connection, row, _units_of_transcript(transcript, newest))
         for a, b in transcript.superseded:
-            _reshaped(connection)
+            reshaped(connection)
             connection.execute("UPDATE units SET superseded = 1 WHERE source = ? AND n BETWEEN ? AND ?", (row, a, b))
-        _bump(connection)
+        bump(connection)
 
 
 def _source_of_session(
@@ -205,7 +214,7 @@ def _leave_out(database: Database, stamp: Stamp, before: sqlite3.Row | None, pro
     with database.writing() as connection:
         source = _put_row(connection, stamp, before, "", {}, problem, time.time())
         _drop_units(connection, source)
-        _bump(connection)
+        bump(connection)
 
 
 def _put_row(
@@ -259,7 +268,7 @@ def _put_units(connection: sqlite3.Connection, source: int, units: Iterable[Unit
 
 def _drop_units(connection: sqlite3.Connection, source: int) -> None:
     """Remove the rows of a source; the words of a contentless table leave as they came."""
-    _reshaped(connection)
+    reshaped(connection)
     for unit, text in connection.execute("SELECT id, text FROM units WHERE source = ?", (source,)):
         ids = [row[0] for row in connection.execute("SELECT id FROM pieces WHERE unit = ? ORDER BY id", (unit,))]
         for piece, part in zip(ids, pieces_of(text), strict=True):
@@ -277,14 +286,15 @@ def _drop(database: Database, names: set[str]) -> None:
             if row is not None:
                 _drop_units(connection, row[0])
                 connection.execute("DELETE FROM sources WHERE id = ?", row)
-        _bump(connection)
+        bump(connection)
 
 
-def _bump(connection: sqlite3.Connection) -> None:
+def bump(connection: sqlite3.Connection) -> None:
+    """Tell everyone who has read the index that it has changed."""
     connection.execute("UPDATE meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'generation'")
 
 
-def _reshaped(connection: sqlite3.Connection) -> None:
+def reshaped(connection: sqlite3.Connection) -> None:
     """Rows go or change, so nobody may only read what was added."""
     connection.execute(
         "INSERT OR REPLACE INTO meta SELECT 'reshaped', CAST(value AS INTEGER) + 1 FROM meta WHERE name = 'generation'"

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from letopis.store.store import Store
 
 
+_CLOSED = b'"closed"'  # every `closed` line holds these bytes; a file without them need not be parsed
+
+
 def recover(store: Store) -> None:
     """Finish renames, deletions, index lines and facts; closing sessions wait for the worker."""
     store.deletions.finish()
@@ -35,7 +38,10 @@ def _finish_renames(store: Store) -> None:
     for path in store.sessions.open_files():
         if path.parent != store.workspace.live:
             continue
-        transcript = Transcript().feed(files.read(path) or b"")
+        data = files.read(path) or b""
+        if _CLOSED not in data and Transcript().feed(data[: data.find(b"\n") + 1]).header is not None:
+            continue
+        transcript = Transcript().feed(data)
         if transcript.header is None and transcript.messages:
             set_aside_headless(store, path)
         elif transcript.ended_at is not None and transcript.header is not None:

@@ -6,7 +6,7 @@ that it has seen before.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from letopis.model.transcript import Transcript
 from letopis.store import files
 from letopis.store.session_index import SessionIndex
 from letopis.store.workspace import Workspace
+
+Found = tuple[str, Callable[..., os.stat_result]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,37 +31,65 @@ class Stamp:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The names of all files there are, and the stamps of those that are not as they are known."""
+
+    names: set[str]
+    changed: list[Stamp]
+
+
 class Scanning:
     """The notes and transcripts of one workspace, for the index."""
 
     def __init__(self, workspace: Workspace, index: SessionIndex) -> None:
         self._workspace, self._index = workspace, index
 
-    def stamps(self, max_bytes: int) -> Iterator[Stamp]:
-        """Every note that may be searched and every transcript, live ones first."""
-        root = self._workspace.root
-        for folder in (self._workspace.live, self._workspace.closing, self._workspace.archive):
-            for entry in _entries(folder):
-                if entry.name.endswith(".jsonl") and entry.name[0] not in "._":
-                    yield self._stamp(entry.path, entry, "transcript", None)
-        for path in (root / "MEMORY.md", *_markdown(self._workspace.memory)):
-            if not path.name.endswith("-raw-archive.md"):
-                yield self._stamp(str(path), None, "note", max_bytes)
+    def scan(self, max_bytes: int, known: Mapping[str, tuple[int, int]]) -> Scan:
+        """Every note that may be searched and every transcript, live ones first.
 
-    def _stamp(self, path: str, entry: "os.DirEntry[str] | None", origin: str, max_bytes: int | None) -> Stamp:
-        name = path[len(os.path.join(self._workspace.root, "")) :].replace(os.sep, "/")
+        `known` are the size and time of the files by name, as they were last seen. Raises Unreadable
+        where a folder cannot be read: what is in it is not gone.
+        """
+        names: set[str] = set()
+        changed: list[Stamp] = []
+        root = len(os.path.join(self._workspace.root, ""))
+        for origin, entries in (("transcript", self._transcripts()), ("note", self._notes())):
+            for path, status in entries:
+                name = path[root:] if os.sep == "/" else path[root:].replace(os.sep, "/")
+                try:
+                    found = status(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                names.add(name)
+                if known.get(name) != (found.st_size, found.st_mtime_ns) or stat.S_ISLNK(found.st_mode):
+                    changed.append(self._stamp(path, name, found, origin, max_bytes))
+        return Scan(names, changed)
+
+    def _transcripts(self) -> Iterator[Found]:
+        for folder in (self._workspace.live, self._workspace.closing, self._workspace.archive):
+            yield from ((e.path, e.stat) for e in _entries(folder, ".jsonl") if e.name[0] not in "._")
+
+    def _notes(self) -> Iterator[Found]:
+        yield from ((e.path, e.stat) for e in _entries(self._workspace.root, "MEMORY.md") if e.name == "MEMORY.md")
+        folders = [str(self._workspace.memory)]
+        for folder in folders:
+            for entry in _entries(Path(folder), ""):
+                if entry.name.endswith(".md") and entry.name[0] != "." and not entry.name.endswith("-raw-archive.md"):
+                    yield entry.path, entry.stat
+                elif entry.name[0] != "." and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+
+    def _stamp(self, path: str, name: str, found: os.stat_result, origin: str, max_bytes: int) -> Stamp:
         try:
-            found = entry.stat(follow_symlinks=False) if entry is not None else os.lstat(path)
             if stat.S_ISLNK(found.st_mode):
                 self._workspace.contained(Path(path))
                 found = os.stat(path)
-        except FileNotFoundError:
-            return Stamp(name, origin, -1, 0)
         except (OSError, OutsideWorkspace) as error:
             return Stamp(name, origin, 0, 0, str(error))
-        if max_bytes is not None and found.st_size > max_bytes:
-            return Stamp(name, origin, found.st_size, found.st_mtime_ns, f"larger than {max_bytes} bytes")
-        return Stamp(name, origin, found.st_size, found.st_mtime_ns)
+        large = origin == "note" and found.st_size > max_bytes
+        problem = f"larger than {max_bytes} bytes" if large else ""
+        return Stamp(name, origin, found.st_size, found.st_mtime_ns, problem)
 
     def note(self, name: str) -> str:
         """The text of a note. Raises Unreadable."""
@@ -101,17 +131,11 @@ class Scanning:
         return Transcript().feed(data[:whole]), offset + whole
 
 
-def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
+def _entries(folder: Path, ending: str) -> Iterable["os.DirEntry[str]"]:
     try:
         with os.scandir(folder) as entries:
-            yield from sorted(entries, key=lambda entry: entry.name)
+            return sorted((e for e in entries if e.name.endswith(ending)), key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
-        return
-
-
-def _markdown(folder: Path) -> Iterator[Path]:
-    for at, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        for name in sorted(names):
-            if name.endswith(".md") and not name.startswith("."):
-                yield Path(at) / name
+        return ()
+    except OSError as error:
+        raise Unreadable(f"{folder} cannot be read: {error.strerror}; what is in it was left as it was") from None
