@@ -1,6 +1,7 @@
 """Reads conversations with questions, in the plain form and in LoCoMo's own, for measuring retrieval."""
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -105,6 +106,23 @@ def _questions(items: list[dict[str, Any]]) -> Iterator[Question]:
         sessions = [str(s) for s in item.get("evidence_sessions") or []]
         if (evidence or sessions) and item.get("category") != "adversarial":
             yield Question(item["question"], str(item.get("category") or "all"), evidence, sessions)
+
+
+def paraphrases(path: Path) -> Iterator[Corpus]:
+    """Statements, questions that share no words with them, and lines that share one or two, by language."""
+    rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()]
+    for language in sorted({row[0] for row in rows}):
+        own = [(f"{language}{at}", *row[1:]) for at, row in enumerate(rows) if row[0] == language]
+        lines = [(id_, statement) for id_, statement, _, _ in own]
+        lines += [(f"{id_}-other", other) for id_, _, _, other in own if other]
+        random.Random(7).shuffle(lines)
+        groups = [lines[start : start + 10] for start in range(0, len(lines), 10)]
+        sessions = [
+            Session(f"{language}-{at}", None, [Said(id_, "user", "", text) for id_, text in group])
+            for at, group in enumerate(groups)
+        ]
+        questions = [Question(question, "all", [id_], []) for id_, _, question, _ in own]
+        yield Corpus(f"paraphrases, {language}", language, sessions, questions)
 
 
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}

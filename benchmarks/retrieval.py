@@ -1,6 +1,6 @@
 """How well search finds the evidence for a question, beside plain baselines in the same run.
 
-    python benchmarks/retrieval.py FOLDER [--one-store] [--cache FILE] [--json]
+    python benchmarks/retrieval.py FOLDER|benchmarks/paraphrases.tsv [--one-store] [--cache FILE] [--json]
 
 Each file becomes a workspace of archived sessions, made through the public API, and every
 question is asked with `search(scope="transcripts")`. R@k is the share of a question's evidence
@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-from corpora import START, Corpus, Question, read
+from corpora import START, Corpus, Question, paraphrases, read
 from report import report
 
 from letopis.llm.connect import Models
@@ -216,7 +216,7 @@ def main() -> None:
     chosen = parser.parse_args()
     systems = SYSTEMS if chosen.systems == "all" else chosen.systems.split(";")
     sums: dict = defaultdict(lambda: defaultdict(list))
-    corpora = list(read(chosen.folder))
+    corpora = list(paraphrases(chosen.folder) if chosen.folder.suffix == ".tsv" else read(chosen.folder))
     with tempfile.TemporaryDirectory() as folder:
         if chosen.one_store:
             corpora = [c for c in corpora if c.set != "gigamemory"]

@@ -64,12 +64,13 @@ def _arm(step: int, how: str, kill: bool) -> None:
             if left[0] == -1 and how == "before":
                 die()
             if left[0] == -1 and call.__name__ == "write" and how == "after" and len(args[1]) > 8:
-                result = call(args[0], bytes(args[1])[: len(args[1]) // 2])  # torn in the middle
+                call(args[0], bytes(args[1])[: len(args[1]) // 2])  # torn in the middle
                 die()
-            result = call(*args, **kwargs)
-            if left[0] == -1 and how == "after":
-                die()
-            return result
+            try:
+                return call(*args, **kwargs)
+            finally:
+                if left[0] == -1 and how == "after":
+                    die()
 
         return counted
 

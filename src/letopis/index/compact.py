@@ -15,7 +15,7 @@ from letopis.errors import IndexDamaged
 from letopis.index.database import Database, prepare, translated
 from letopis.index.presence import Presence
 from letopis.index.sync import pieces_of
-from letopis.model import terms
+from letopis.model import names, terms
 
 _SAMPLES = 50
 _TABLES = ("meta", "sources", "units", "pieces")
@@ -100,10 +100,18 @@ def _compacted(path: Path, report: Callable[[str], None]) -> Compacted:
         _verify(path, shadow)
     with shadow.open("rb+") as file:
         os.fsync(file.fileno())
-    backup = path.with_name(f"{path.name}.{stamp}.bak")
+    backup = _free_name(path, stamp)
     os.link(path, backup)
     os.replace(shadow, path)
     return Compacted(planned, path.stat().st_size, backup.name)
+
+
+def _free_name(path: Path, stamp: str) -> Path:
+    """The name of the backup; what a killed run left there is the live file itself under a second name."""
+    for old in path.parent.glob(f"{path.name}.*.bak"):
+        if old.samefile(path):
+            old.unlink()
+    return path.with_name(names.free(f"{path.name}.{stamp}", ".bak", lambda name: path.with_name(name).exists()))
 
 
 def _build(path: Path, shadow: Path) -> None:

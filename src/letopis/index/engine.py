@@ -15,7 +15,8 @@ import numpy as np
 from letopis.errors import IndexDamaged, ModelError, SearchError
 from letopis.index import filters, rank, snapshot
 from letopis.index.database import Database
-from letopis.index.hits import PHRASES_LOOKED_AT, hits_of, holding_phrases, is_only_phrases, phrases_of
+from letopis.index.diversity import POOL, diverse
+from letopis.index.hits import PHRASES_LOOKED_AT, hits_of, holding_phrases, is_only_phrases, phrases_of, words_of
 from letopis.index.presence import Presence
 from letopis.index.snapshot import Snapshot
 from letopis.index.sync import Report, bump, reshaped, sync
@@ -23,6 +24,7 @@ from letopis.llm.embedding import Embedder
 from letopis.model import terms
 from letopis.model.search import Found, Query
 from letopis.model.text import words
+from letopis.settings.tree import VectorMemorySettings
 from letopis.store import Store
 
 SYNC_SECONDS = 0.2
@@ -99,24 +101,39 @@ class Index:
             matches = [corpus.matches(connection, term) for term in asked]
             cosines = self._cosines(connection, corpus, query.text, problems)
             hints = filters.hints(corpus, query.text, self._store.clock.now().date())
+            hints |= filters.recency(corpus, self._options.recency, self._store.clock.now().date())
             scores = rank.rank(corpus.corpus, matches, cosines, hints)
-            eligible = self._eligible(corpus, query, scores)
-            phrases = phrases_of(query.text)
-            chosen = _ordered(corpus, scores.total, np.flatnonzero(eligible), PHRASES_LOOKED_AT if phrases else query.k)
-            total = int(np.count_nonzero(eligible))
-            if phrases:
-                holding = holding_phrases(connection, corpus, phrases, chosen)
-                if is_only_phrases(query.text):
-                    chosen, total = holding, len(holding)
-                else:
-                    chosen = list(dict.fromkeys(holding + chosen))
+            eligible = self._eligible(corpus, query, scores, len(asked))
+            chosen, total = self._chosen(connection, corpus, query, scores.total, np.flatnonzero(eligible))
             found = hits_of(connection, corpus, chosen[: max(0, query.k)], asked, matches, scores)
         status = "stale" if report.stale else "degraded" if problems else "ok" if found else "empty"
         relaxed = bool(found) and int(scores.held[eligible].max()) < len(asked)
         return Found(status, tuple(found), total, relaxed, tuple(problems))
 
+    def _chosen(
+        self, connection: sqlite3.Connection, corpus: Snapshot, query: Query, scores: rank.Floats, found: rank.Ints
+    ) -> tuple[list[int], int]:
+        """The units to show, in their order, and how many there are in all."""
+        phrases, diversity = phrases_of(query.text), self._options.diversity
+        wanted = max(query.k, PHRASES_LOOKED_AT if phrases else 0, POOL if diversity else 0)
+        chosen = _ordered(corpus, scores, found, wanted)
+        if diversity:
+            pool = chosen[:POOL]
+            words = words_of(connection, corpus, pool)
+            chosen[:POOL] = diverse(pool, [float(scores[at]) for at in pool], words, diversity)
+        if not phrases:
+            return chosen, len(found)
+        holding = holding_phrases(connection, corpus, phrases, chosen)
+        if is_only_phrases(query.text):
+            return holding, len(holding)
+        return list(dict.fromkeys(holding + chosen)), len(found)
+
+    @property
+    def _options(self) -> VectorMemorySettings:
+        return self._store.settings.vector_memory
+
     @staticmethod
-    def _eligible(corpus: Snapshot, query: Query, scores: rank.Scores) -> rank.Bools:
+    def _eligible(corpus: Snapshot, query: Query, scores: rank.Scores, asked: int) -> rank.Bools:
         """The units that may be shown: let through by the filters, and near a word or near in meaning.
 
         A message may be found by the words of its neighbours; a block of a note by its own.
@@ -124,7 +141,7 @@ class Index:
         near = scores.parts["words"] > 0
         near &= (scores.held > 0) | corpus.of_transcripts
         if "meaning" in scores.parts:
-            near |= scores.parts["meaning"] >= _MEANT * rank.MEANING
+            near |= scores.parts["meaning"] >= _MEANT * rank.meaning_weight(asked)
         found: rank.Bools = near & filters.allowed(corpus, query)
         return found
 

@@ -2,12 +2,17 @@
 
 from datetime import date
 
+import numpy as np
+
 from letopis.index import rank
-from letopis.index.rank import Bools
+from letopis.index.rank import Bools, Floats
 from letopis.index.snapshot import Snapshot, Source
-from letopis.model import asking
+from letopis.model import answers, asking
 from letopis.model.search import Query
 from letopis.model.text import stems
+
+HALF_LIFE = 90  # days
+Hints = dict[str, tuple[float, Bools | Floats]]
 
 
 def allowed(corpus: Snapshot, query: Query) -> Bools:
@@ -40,9 +45,9 @@ def _source_fits(source: Source, query: Query) -> bool:
     return query.persona is None or source.persona == query.persona
 
 
-def hints(corpus: Snapshot, question: str, today: date) -> dict[str, tuple[float, Bools]]:
+def hints(corpus: Snapshot, question: str, today: date) -> Hints:
     """Whose words, in which role, and of which time the question speaks: name → (weight, units)."""
-    out: dict[str, tuple[float, Bools]] = {}
+    out: Hints = {}
     if names := named(corpus, question):
         out["speaker"] = rank.SPEAKER, corpus.those("speaker", lambda name: name in names)
     if asking.of_the_assistant(question):
@@ -51,7 +56,26 @@ def hints(corpus: Snapshot, question: str, today: date) -> dict[str, tuple[float
         out["role"] = rank.ROLE, corpus.those("role", lambda role: role == "user")
     if spans := asking.spans(question, today):
         out["date"] = rank.DATE, corpus.those("day", lambda day: _within(day, spans))
+    if expected := answers.expected(question):
+        weight = rank.TIME if expected == "time" else rank.NUMBER
+        out["answer"] = weight, corpus.those("gives", lambda gives: expected[0] in gives)
     return out
+
+
+def recency(corpus: Snapshot, weight: float, today: date) -> Hints:
+    """What each unit gains for being new; undated ones gain nothing."""
+    if not weight:
+        return {}
+    by_text = np.array([_freshness(text, today) for text in corpus.vocabulary.texts], np.float32)
+    return {"recency": (weight, by_text[corpus.numbers("day")])}
+
+
+def _freshness(day: str, today: date) -> float:
+    try:
+        age = (today - date.fromisoformat(day)).days
+    except ValueError:
+        return 0.0
+    return float(0.5 ** (max(0, age) / HALF_LIFE))
 
 
 def named(corpus: Snapshot, question: str) -> list[str]:

@@ -38,6 +38,13 @@ def holding_phrases(
     return [at for at in chosen if all(phrase in texts.get(int(ids[at]), "") for phrase in phrases)]
 
 
+def words_of(connection: sqlite3.Connection, corpus: Snapshot, chosen: Sequence[int]) -> list[frozenset[str]]:
+    """The different words of each unit."""
+    texts = {row[0]: str(row[8]) for row in _rows(connection, corpus, chosen)}
+    ids = corpus.unit_ids
+    return [frozenset(terms.terms(texts.get(int(ids[at]), ""))) for at in chosen]
+
+
 def hits_of(
     connection: sqlite3.Connection,
     corpus: Snapshot,

@@ -5,6 +5,7 @@ note; its *pieces* are at most 600 characters; a *group* is its session, or its 
 question's words do not touch is not computed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,9 @@ NEIGHBOURS = ((1, 0.3), (2, 0.1))
 LONE = 1.0  # a missing neighbour counts as so much of the message itself, so that a lone note competes with a chat
 K1 = 0.8
 LENGTH_FLOOR = 0.5
-COVER_POWER = 1.3
-MEANING, SESSION, SPEAKER, ROLE, DATE = 1 / 12, 0.4, 0.3, 0.1, 0.2
+COVER_POWER = 1.15
+SESSION, SPEAKER, ROLE, DATE, TIME, NUMBER = 0.35, 0.3, 0.1, 0.2, 0.1, 0.05
+MEANING, MEANING_FALL, USUAL_TERMS = 0.1, 0.04, 6  # the fewer words a question has, the less they tell
 MEANING_NEIGHBOURS = ((1, 0.1), (2, 0.035))
 
 
@@ -118,22 +120,29 @@ class Scores:
     held: Ints
 
 
-def rank(corpus: Corpus, terms: list[Matches], cosines: Floats | None, hints: dict[str, tuple[float, Bools]]) -> Scores:
+def rank(
+    corpus: Corpus, terms: list[Matches], cosines: Floats | None, hints: Mapping[str, tuple[float, Bools | Floats]]
+) -> Scores:
     """Score every unit.
 
     `cosines` are by piece, nan where a piece has no vector; None without meaning. `hints` are what
-    else the question tells of its answer: name → (weight, the units that fit).
+    else the question tells of its answer: name → (weight, how well each unit fits).
     """
     words, session, held = _words(corpus, terms)
     parts = {"words": words, "session": session}
     if cosines is not None:
-        parts["meaning"] = _meaning(corpus, cosines)
+        parts["meaning"] = meaning_weight(len(terms)) * _meaning(corpus, cosines)
     for name, (weight, fitting) in hints.items():
         parts[name] = np.float32(weight) * fitting
     total = np.zeros(corpus.units, np.float32)
     for part in parts.values():
         total += part
     return Scores(total, parts, held)
+
+
+def meaning_weight(terms: int) -> np.float32:
+    """What one deviation in meaning is worth beside so many words."""
+    return np.float32(min(0.4, max(0.03, MEANING - MEANING_FALL * np.log(max(1, terms) / USUAL_TERMS))))
 
 
 def _words(corpus: Corpus, terms: list[Matches]) -> tuple[Floats, Floats, Ints]:
@@ -193,11 +202,8 @@ def _around(corpus: Corpus, present: Ints, values: Floats) -> tuple[Floats, Ints
 
 
 def _meaning(corpus: Corpus, cosines: Floats) -> Floats:
-    """Cosines, the best piece of each unit, as z-scores over the store with their neighbours."""
-    if not corpus.whole:
-        known = np.where(np.isfinite(cosines), cosines, np.float32(-np.inf))
-        cosines = np.maximum.reduceat(known, corpus.first_piece) if corpus.units else known
-    z = _z(cosines)
+    """Cosines, the best piece of each unit and the mean of all, as z-scores over the store with their neighbours."""
+    z = _z(cosines if corpus.whole else _of_units(corpus, cosines))
     around = z.copy()
     for distance, weight in MEANING_NEIGHBOURS:
         if len(z) > distance:
@@ -206,7 +212,15 @@ def _meaning(corpus: Corpus, cosines: Floats) -> Floats:
             around[distance:] += np.float32(weight) * np.where(joined, z[:-distance], z[distance:])
         around[-distance:] += np.float32(weight) * z[-distance:]
         around[:distance] += np.float32(weight) * z[:distance]
-    return np.float32(MEANING) * _z(around)
+    return _z(around)
+
+
+def _of_units(corpus: Corpus, cosines: Floats) -> Floats:
+    known = np.isfinite(cosines)
+    best = np.maximum.reduceat(np.where(known, cosines, np.float32(-np.inf)), corpus.first_piece)
+    counts = np.add.reduceat(known, corpus.first_piece, dtype=np.float32)
+    mean = np.add.reduceat(np.where(known, cosines, np.float32(0)), corpus.first_piece) / np.maximum(counts, 1)
+    return (best + mean).astype(np.float32)
 
 
 def _z(values: Floats) -> Floats:

@@ -15,7 +15,7 @@ from letopis.index.rank import Bools, Corpus, Floats, Ints, Matches
 from letopis.index.vectors import Vectors
 
 _TERMS_KEPT = 4_000
-_UNITS = "SELECT id, source, section, position, kind, role, speaker, day FROM units WHERE id > ? ORDER BY id"
+_UNITS = "SELECT id, source, section, position, kind, role, speaker, day, gives FROM units WHERE id > ? ORDER BY id"
 _PIECES = "SELECT id, unit, length FROM pieces WHERE id > ? ORDER BY id"
 
 
@@ -51,6 +51,7 @@ class Columns:
     role: Ints
     speaker: Ints
     day: Ints
+    gives: Ints
     piece: Ints
     owner: Ints
     length: Floats
@@ -60,14 +61,15 @@ class Columns:
         cls, connection: sqlite3.Connection, vocabulary: Vocabulary, after_unit: int = 0, after_piece: int = 0
     ) -> "Columns":
         """The rows with higher ids than these."""
-        units = list(zip(*connection.execute(_UNITS, (after_unit,)).fetchall(), strict=True)) or [()] * 8
+        units = list(zip(*connection.execute(_UNITS, (after_unit,)).fetchall(), strict=True)) or [()] * 9
         numbers = (np.array(column, np.int64) for column in units[:4])
         texts = (vocabulary.numbers(column) for column in units[4:])
         pieces = np.array(connection.execute(_PIECES, (after_piece,)).fetchall(), np.int64).reshape(-1, 3)
         piece, owner, length = np.ascontiguousarray(pieces.T)
         unit, source, section, position = numbers
-        kind, role, speaker, day = texts
-        return cls(unit, source, section, position, kind, role, speaker, day, piece, owner, length.astype(np.float32))
+        kind, role, speaker, day, gives = texts
+        lengths = length.astype(np.float32)
+        return cls(unit, source, section, position, kind, role, speaker, day, gives, piece, owner, lengths)
 
     def brought_up_to_date(self, connection: sqlite3.Connection, vocabulary: Vocabulary, gone: bool) -> "Columns":
         """These rows without what is gone, and with what is new; ids are never given twice."""
@@ -82,7 +84,7 @@ class Columns:
             rows = connection.execute(f"SELECT id FROM {table}").fetchall()
             kept.append(np.isin(ids, np.fromiter((row[0] for row in rows), np.int64, len(rows))))
         names = list(self.__dataclass_fields__)
-        return Columns(*(getattr(self, n)[kept[at > 7]] for at, n in enumerate(names)))
+        return Columns(*(getattr(self, n)[kept[at > 8]] for at, n in enumerate(names)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +139,13 @@ class Snapshot:
         return self.sources[int(self._group_source[self.corpus.unit_group[unit]])]
 
     def those(self, column: str, fits: Callable[[str], bool]) -> Bools:
-        """The units whose kind, role, speaker or day fits."""
-        numbers: Ints = getattr(self.columns, column)
-        return self.vocabulary.which(fits)[numbers][self._unit_order]
+        """The units whose kind, role, speaker, day or possible answer fits."""
+        return self.vocabulary.which(fits)[self.numbers(column)]
+
+    def numbers(self, column: str) -> Ints:
+        """A text column of the units, as numbers of the vocabulary."""
+        made: Ints = getattr(self.columns, column)[self._unit_order]
+        return made
 
     def of_sources(self, fits: Callable[[Source], bool]) -> Bools:
         """The units whose source fits."""

@@ -14,14 +14,14 @@ from typing import Any
 
 from letopis.errors import OutsideWorkspace, Unreadable
 from letopis.index.database import Database
-from letopis.model import blocks, pieces, summary, terms
+from letopis.model import answers, blocks, pieces, summary, terms
 from letopis.model.messages import Message
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 from letopis.store.scanning import Stamp
 
 _SEARCHED_ROLES = ("user", "assistant", "tool")
-_UNIT_COLUMNS = "source, section, position, n, last, kind, role, speaker, day, heading, superseded, text"
+_UNIT_COLUMNS = "source, section, position, n, last, kind, role, speaker, day, gives, heading, superseded, text"
 _MOVED = "moved/"  # the name of rows whose file is now another session's, until their own is seen
 _TOO_FRESH = 2.0  # a file modified so shortly before it was looked at is looked at again
 
@@ -251,10 +251,10 @@ def _put_units(connection: sqlite3.Connection, source: int, units: Iterable[Unit
     for unit in units:
         made = connection.execute(
             f"INSERT INTO units ({_UNIT_COLUMNS})"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 source, unit.section, unit.position, unit.n, unit.last, unit.kind, unit.role, unit.speaker,
-                unit.day, unit.heading, unit.superseded, storable(unit.text),
+                unit.day, answers.given(unit.text), unit.heading, unit.superseded, storable(unit.text),
             ),
         ).lastrowid  # fmt: skip
         for text in pieces_of(unit.text):

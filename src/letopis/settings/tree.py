@@ -68,6 +68,8 @@ class VectorMemorySettings:
 
     enabled: bool = _set(True, "give the model the tool `memory_search`")
     max_file_bytes: int = _set(8 * 1024 * 1024, "a larger note is not searched", low=1024)
+    recency: float = _set(0.0, "how much a hit gains for being new; it halves in 90 days", low=0, high=1)
+    diversity: float = _set(0.0, "how much a hit loses for repeating the ones before it", low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)
