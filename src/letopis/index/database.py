@@ -55,7 +55,8 @@ class Database:
 
     def _opened(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        for _ in range(3):
+        deadline, damaged = time.monotonic() + _BUSY_SECONDS, 0
+        while damaged < 3:
             connection = sqlite3.connect(
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -64,9 +65,13 @@ class Database:
                 return connection
             except sqlite3.Error as error:
                 connection.close()
-                if not _is_damage(error):
+                if _is_damage(error):
+                    damaged += 1
+                    self.set_aside()
+                elif time.monotonic() > deadline or not _is_busy(error):
                     raise IndexBusy(f"the index {self.path} cannot be opened now ({error}); try again") from error
-                self.set_aside()
+                else:
+                    time.sleep(0.02)  # the change to WAL does not wait for other openers by itself
         raise IndexDamaged(f"the index {self.path} cannot be opened or made anew; delete it and try again")
 
     def set_aside(self) -> None:

@@ -42,7 +42,7 @@ class Forget:
 
 def told(message: str) -> list[Remember | Forget]:
     """The explicit requests in a person's message, in order."""
-    bare = _QUOTED.sub(_blank, message)
+    bare = without_quotes(message)
     found: list[tuple[int, Remember | Forget]] = []
     for kind, pattern in ((Forget, _FORGET), (Remember, _REMEMBER)):
         for match in pattern.finditer(bare):
@@ -51,6 +51,11 @@ def told(message: str) -> list[Remember | Forget]:
             if content_stems(text) and not text.endswith("?") and text[0].isalnum() | (text[0] in '«"('):
                 found.append((match.start(), kind(text)))
     return [request for _, request in sorted(found, key=lambda pair: pair[0])]
+
+
+def without_quotes(text: str) -> str:
+    """The text with blanks in place of quotations, code and pasted lines."""
+    return _QUOTED.sub(_blank, text)
 
 
 def _blank(match: re.Match[str]) -> str:

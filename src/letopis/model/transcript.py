@@ -5,11 +5,13 @@ never rewritten. A damaged line is counted and the others are read.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from letopis.model import jsonl
 from letopis.model.messages import Message, from_stored
+
+POINTERS = ("last_consolidated", "last_flushed", "folded_through")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +101,34 @@ class Transcript:
     @property
     def last_consolidated(self) -> int:
         """The number up to which facts were taken: 0 … last_n."""
-        value = self.state.get("last_consolidated")
+        return self.pointer("last_consolidated")
+
+    @property
+    def last_flushed(self) -> int:
+        """The number up to which the daily note was written."""
+        return self.pointer("last_flushed")
+
+    @property
+    def folded_through(self) -> int:
+        """The number up to which messages are in the folded summary and no longer in the prompt."""
+        return self.pointer("folded_through")
+
+    def pointer(self, name: str, last_n: int | None = None) -> int:
+        """One of POINTERS: 0 … last_n."""
+        value = self.state.get(name)
         if not isinstance(value, int) or isinstance(value, bool):
             return 0
-        return max(0, min(value, self.last_n))
+        return max(0, min(value, self.last_n if last_n is None else last_n))
+
+    def copy(self) -> "Transcript":
+        """What it says so far, apart from what it will be fed later."""
+        return replace(
+            self,
+            messages=list(self.messages),
+            state=dict(self.state),
+            superseded=list(self.superseded),
+            bad=list(self.bad),
+        )
 
     @property
     def shared(self) -> bool:
@@ -159,9 +185,10 @@ class Transcript:
 
     def _take_state(self, record: dict[str, Any]) -> None:
         fields = {k: v for k, v in record.items() if k not in ("_type", "session_id", "at")}
-        before, after = self.state.get("last_consolidated"), fields.get("last_consolidated")
-        if isinstance(before, int) and (not isinstance(after, int) or after < before):
-            fields.pop("last_consolidated", None)
+        for name in POINTERS:
+            before, after = self.state.get(name), fields.get(name)
+            if isinstance(before, int) and (not isinstance(after, int) or after < before):
+                fields.pop(name, None)
         self.state.update(fields)
 
 

@@ -63,6 +63,36 @@ class MemoryFlushSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CompressionSettings:
+    """Folding of the oldest turns of a long conversation. Shares are of what the prompt has for the conversation."""
+
+    enabled: bool = _set(True, "fold the oldest turns into a summary instead of dropping them")
+    trigger: float = _set(0.75, "the share of the room at which turns are folded", low=0.2, high=1)
+    target: float = _set(0.4, "the share that is left when they are folded", low=0.1, high=0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationSettings:
+    """When facts are taken from a conversation."""
+
+    tokens: int = _set(4_000, "so many tokens of new turns are consolidated; 0: only at the close", low=0)
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """The curated facts."""
+
+    max_tokens: int = _set(3_000, "a larger MEMORY.md is tidied; 0: never", low=0)
+
+
+@dataclass(frozen=True, slots=True)
+class DigestSettings:
+    """The rolling note on each open conversation."""
+
+    turns: int = _set(5, "it is refreshed after so many turns; 0: never", low=0)
+
+
+@dataclass(frozen=True, slots=True)
 class VectorMemorySettings:
     """Search over the memory."""
 
@@ -103,6 +133,10 @@ class Settings:
     session: SessionSettings = SessionSettings()
     session_memory: SessionMemorySettings = SessionMemorySettings()
     memory_flush: MemoryFlushSettings = MemoryFlushSettings()
+    compression: CompressionSettings = CompressionSettings()
+    consolidation: ConsolidationSettings = ConsolidationSettings()
+    memory: MemorySettings = MemorySettings()
+    digest: DigestSettings = DigestSettings()
     vector_memory: VectorMemorySettings = VectorMemorySettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     turn: TurnSettings = TurnSettings()

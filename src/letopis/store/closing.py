@@ -36,6 +36,10 @@ class Closing:
         """The lock of a session: one turn or one archiving at a time. Raises Busy."""
         return self._locks.hold(f"session-{names.check_session_id(session_id)}", timeout, passing=True)
 
+    def working(self, session_id: str, timeout: float = 0.0) -> AbstractContextManager[None]:
+        """The lock of the background work on a session. Raises Busy."""
+        return self._locks.hold(f"work-{names.check_session_id(session_id)}", timeout, passing=True)
+
     def read(self, session_id: str) -> Transcript | None:
         """The transcript of a session that waits to be archived; None where it does not."""
         data = files.read(self._path(session_id))

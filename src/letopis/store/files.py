@@ -89,6 +89,19 @@ def _last_byte(fd: int, size: int) -> bytes:
     return os.read(fd, 1)
 
 
+def read_from(fd: int, offset: int, length: int | None = None) -> bytes:
+    """The bytes of an open file from an offset on, to its end or so many."""
+    os.lseek(fd, offset, os.SEEK_SET)
+    parts = []
+    while length is None or length > 0:
+        part = os.read(fd, 1 << 20 if length is None else length)
+        if not part:
+            break
+        parts.append(part)
+        length = None if length is None else length - len(part)
+    return b"".join(parts)
+
+
 def write_all(fd: int, data: bytes) -> None:
     """Write it all, however little the system takes at a time."""
     view = memoryview(data)

@@ -11,8 +11,8 @@ from letopis.errors import OutsideWorkspace, SessionNotFound, Unreadable
 from letopis.model import names
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Transcript
-from letopis.store import files
 from letopis.store.deletions import Deletions
+from letopis.store.readings import Readings
 from letopis.store.session_index import INDEX_PATH, SessionIndex
 from letopis.store.transcripts import Transcripts
 from letopis.store.workspace import Workspace
@@ -29,6 +29,7 @@ class Sessions:
         self._workspace, self._index = workspace, index
         self._transcripts, self._deletions = transcripts, deletions
         self._lines: dict[Path, tuple[tuple[int, int, int], SessionLine | None]] = {}
+        self._readings = Readings()
 
     def all(self) -> list[SessionLine]:
         """Every session, newest first. A file that cannot be read hides no other; the doctor names it."""
@@ -127,8 +128,7 @@ class Sessions:
         return known[1]
 
     def _read(self, path: Path) -> Transcript | None:
-        data = files.read(self._workspace.contained(path))
-        return Transcript().feed(data) if data is not None else None
+        return self._readings.transcript(self._workspace.contained(path))
 
     def _line(self, path: Path, transcript: Transcript) -> SessionLine:
         header, plan = transcript.header, transcript.plan

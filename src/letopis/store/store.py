@@ -15,6 +15,7 @@ from letopis.store.deletions import Deletions
 from letopis.store.facts import Facts
 from letopis.store.imported import Imported
 from letopis.store.locks import Locks
+from letopis.store.notes import Notes
 from letopis.store.scanning import Scanning
 from letopis.store.session_index import SessionIndex
 from letopis.store.sessions import Sessions
@@ -38,6 +39,7 @@ class Store:
     closing: Closing
     deletions: Deletions
     facts: Facts
+    notes: Notes
     scanning: Scanning
     imported: Imported
     usage: UsageLog
@@ -49,6 +51,10 @@ class Store:
     def session_lock(self, session_id: str, timeout: float = 0.0) -> AbstractContextManager[None]:
         """Held by a running turn, and by whoever archives. Raises Busy."""
         return self.closing.locked(session_id, timeout)
+
+    def work_lock(self, session_id: str, timeout: float = 0.0) -> AbstractContextManager[None]:
+        """Held by whoever consolidates, folds or digests a session: one at a time. Raises Busy."""
+        return self.closing.working(session_id, timeout)
 
     def delete_session(self, session_id: str) -> tuple[SessionLine, list[str]]:
         """Delete a session for good: transcript, notes, index line.
@@ -91,6 +97,7 @@ def open_store(folder: Path, settings: Settings, clock: Clock) -> Store:
         closing=closing,
         deletions=deletions,
         facts=Facts(workspace, locks, clock),
+        notes=Notes(workspace, locks),
         scanning=Scanning(workspace, index),
         imported=Imported(workspace, locks, closing, index),
         usage=UsageLog(workspace),

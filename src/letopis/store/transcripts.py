@@ -16,7 +16,7 @@ from typing import Any
 from letopis.errors import InvalidInput, SessionArchived, WriteFailed
 from letopis.model import jsonl, names
 from letopis.model.messages import check, check_depth, to_stored
-from letopis.model.transcript import Header, state_record
+from letopis.model.transcript import POINTERS, Header, state_record
 from letopis.settings import Clock
 from letopis.store import files
 from letopis.store.locks import Locks
@@ -132,15 +132,17 @@ class Transcripts:
         return Appended(tail.transcript.session_id, n, new=True)
 
     def append_state(self, key: str, session_id: str, fields: Mapping[str, Any]) -> None:
-        """Add a state line, which carries only what changed; `last_consolidated` only grows."""
+        """Add a state line, which carries only what changed; pointers only grow."""
         with self.locked(key):
             path, tail = self._open_target(key, session_id)
-            pointer = fields.get("last_consolidated", tail.transcript.last_consolidated)
-            if not tail.transcript.last_consolidated <= pointer <= tail.n:
-                raise InvalidInput(
-                    f"last_consolidated of session {session_id} cannot be {pointer}: it stands at "
-                    f"{tail.transcript.last_consolidated} and there are {tail.n} messages"
-                )
+            for name in POINTERS:
+                now = tail.transcript.pointer(name, tail.n)
+                wanted = fields.get(name, now)
+                if not now <= wanted <= tail.n:
+                    raise InvalidInput(
+                        f"{name} of session {session_id} cannot be {wanted}: it stands at {now} and there are "
+                        f"{tail.n} messages"
+                    )
             record = state_record(session_id, names.stamp(self._clock.now()), fields)
             self._write_records(path, tail, [record])
 

@@ -1,0 +1,67 @@
+"""Notes that the memory writes for itself: daily notes, the raw archive, digests, archived facts.
+
+A block is added once: it bears a mark, and a mark that stands in the note already adds nothing.
+What a person wrote into a note is never touched.
+"""
+
+from collections.abc import Sequence
+
+from letopis.errors import Unreadable
+from letopis.model.text import printable
+from letopis.store import files
+from letopis.store.locks import Locks
+from letopis.store.workspace import Workspace
+
+LOCK = "notes"
+
+
+class Notes:
+    """The notes of one workspace, by name: `memory/2026-03-01.md`."""
+
+    def __init__(self, workspace: Workspace, locks: Locks) -> None:
+        self._workspace, self._locks = workspace, locks
+
+    def read(self, name: str) -> str | None:
+        """The text of a note, or None where there is none. Raises Unreadable."""
+        data = files.read(self._workspace.inside(name))
+        if data is None:
+            return None
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise Unreadable(f"{name} is not UTF-8 at byte {error.start}; `letopis doctor --repair` mends it") from None
+
+    def add_block(self, name: str, mark: str, heading: str, lines: Sequence[str], title: str) -> bool:
+        """Append a block under its mark; lines that stand in the note already are left out.
+
+        False where the mark stands there already. A new note begins with the title.
+        """
+        comment = f"<!-- {mark} -->"
+        with self._locks.hold(LOCK):
+            text = self.read(name)
+            if text is not None and comment in text:
+                return False
+            known = set((text or "").splitlines())
+            fresh = [line for line in lines if line not in known]
+            block = "\n".join([comment, heading, "", *fresh, ""]) if fresh else f"{comment}\n"
+            gap = "" if text is None else "\n" if text.endswith("\n") else "\n\n"
+            lead = f"# {title}\n\n" if text is None else gap
+            files.append(self._workspace.inside(name), printable(lead + block).encode())
+            return True
+
+    def put(self, name: str, text: str) -> None:
+        """Write a note that is the memory's own from beginning to end."""
+        data = printable(text).encode()
+        path = self._workspace.inside(name)
+        if files.read(path) != data:
+            files.replace(path, data)
+
+    def drop_line(self, name: str, part: str) -> bool:
+        """Take the lines that hold `part` out of a note; False where there is none."""
+        with self._locks.hold(LOCK):
+            text = self.read(name)
+            if text is None or part not in text:
+                return False
+            kept = [line for line in text.splitlines(keepends=True) if part not in line]
+            files.replace(self._workspace.inside(name), "".join(kept).encode())
+            return True
