@@ -9,7 +9,6 @@ import pytest
 from letopis.errors import FactRefused, InvalidInput, NoSingleMatch, SessionNotFound
 from letopis.lifecycle.close import Archived
 from letopis.lifecycle.importing import import_file
-from letopis.lifecycle.worker import Worker
 from letopis.llm.scripted import ScriptedModel, calling
 from letopis.memory import Memory
 from letopis.model import explicit, facts, guards, secrets, tokens
@@ -317,7 +316,7 @@ def test_the_worker_outlives_any_failure(memory: Memory, monkeypatch: pytest.Mon
     memory.close("k")
     outcomes: list[object] = []
     monkeypatch.setattr("letopis.lifecycle.close.archive", lambda *a, **k: 1 / 0)
-    worker = Worker(memory.store, memory.models, outcomes.append)
+    worker = memory.worker(outcomes.append)
     worker.once()
     assert "ZeroDivisionError" in str(outcomes[0])
 

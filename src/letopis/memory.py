@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from letopis import settings
-from letopis.errors import LetopisError, SessionNotFound, Unreadable, WorkspaceError
+from letopis.errors import SessionNotFound, Unreadable, WorkspaceError
 from letopis.lifecycle import close as closing
 from letopis.lifecycle import remember as remembering
 from letopis.lifecycle.lookup import listed, meant
-from letopis.lifecycle.shared import is_shared_key
+from letopis.lifecycle.shared import is_shared, is_shared_key
 from letopis.llm import connect
 from letopis.llm.connect import Models
 from letopis.llm.embedding import Embedder, choose
@@ -30,7 +30,7 @@ from letopis.store.transcripts import Appended
 if TYPE_CHECKING:
     from letopis.context import Prompt
     from letopis.index import Index
-    from letopis.lifecycle.worker import Worker
+    from letopis.lifecycle.worker import Outcome, Worker
     from letopis.turn import Done, Event, Failed
 
 DEFAULT_KEY = "cli:local"
@@ -125,11 +125,23 @@ class Memory:
         """Finish every closed session that waits."""
         return closing.drain(self.store, self.models, report)
 
-    def worker(self, done: "Callable[[closing.Archived | closing.Waiting | LetopisError], None]") -> "Worker":
+    def worker(self, done: "Callable[[Outcome], None]") -> "Worker":
         """The background worker of this workspace; `done` is told of each outcome."""
         from letopis.lifecycle.worker import Worker
 
-        return Worker(self.store, self.models, done, self.catch_up)
+        return Worker(self.store, self.models, done, self.room, self.catch_up)
+
+    def work(self, done: "Callable[[Outcome], None]" = lambda outcome: None) -> None:
+        """One round of the worker, here and now: for programs that run no worker of their own."""
+        self.worker(done).once()
+
+    def room(self, transcript: Transcript) -> int:
+        """How many tokens the next prompt of a session has for its conversation."""
+        from letopis import context, tools
+
+        persona = transcript.header.persona if transcript.header else "default"
+        specs = [tool.spec() for tool in tools.available(self.store).values()]
+        return context.room(self.store, transcript, specs, is_shared(self.store, transcript), persona)
 
     def catch_up(self, stop: Callable[[], bool] = lambda: False) -> int:
         """Bring the index up to date, vectors too; returns how many vectors were made."""

@@ -7,6 +7,7 @@ import click
 from letopis.cli.app import App
 from letopis.errors import LetopisError
 from letopis.lifecycle.close import Archived, Waiting, archive
+from letopis.lifecycle.housekeep import Worked
 
 if TYPE_CHECKING:
     from letopis.memory import Memory
@@ -36,8 +37,8 @@ def finish(app: App, memory: "Memory") -> None:
         )
 
 
-def show_outcome(app: App, outcome: Archived | Waiting | LetopisError) -> None:
-    """What came of one closing."""
+def show_outcome(app: App, outcome: Archived | Waiting | Worked | LetopisError) -> None:
+    """What came of one piece of background work; what went well inside a conversation is shown to programs only."""
     match outcome:
         case Archived(line, problems):
             record = {"event": "archived", "status": "ok", **line.record(), "problems": list(problems)}
@@ -48,5 +49,10 @@ def show_outcome(app: App, outcome: Archived | Waiting | LetopisError) -> None:
         case Waiting(session_id, reason):
             record = {"event": "waiting", "status": "queued", "session_id": session_id, "reason": reason}
             app.show(record, f"{session_id} stays in the queue: {reason}")
+        case Worked(session_id, done, problems):
+            record = {"event": "worked", "status": "ok", "session_id": session_id, "done": list(done)}
+            told = "\n".join(f"{session_id}: {problem}" for problem in problems)
+            if app.json or told:
+                app.show({**record, "problems": list(problems)}, told)
         case LetopisError():
             app.show({"event": "error", "status": "error", "error": str(outcome)}, f"error: {outcome}")

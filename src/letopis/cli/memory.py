@@ -87,7 +87,9 @@ def remove(app: App, fact: tuple[str, ...]) -> None:
 @common
 def undo(app: App, event: str) -> None:
     """Take one change back, by the id that `memory log` shows."""
-    done = app.memory().store.facts.undo(event, "person")
+    from letopis.lifecycle.tidy import undo as take_back
+
+    done = take_back(app.memory().store, event, "person")
     app.show({"status": "ok", "event": done.id, "op": done.op, "text": done.text}, f"Undone: {done.op} {done.text!r}")
 
 

@@ -1,17 +1,28 @@
 """The blocks of the system message: read, cut to their caps, with the cut marked."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from letopis.model import tokens
 from letopis.model.facts import DEFAULT_TEXT, Document, without, without_prose
 from letopis.model.text import printable, shorten
 from letopis.store import Store
-from letopis.store.bootstrap import BootstrapFile, soul_of
+from letopis.store.bootstrap import BootstrapFile
 
 USER_CHARACTERS = 16_000
-# The largest share of the budget that each block may take. Together they leave room for the
-# conversation, whatever the files hold, and none can starve another.
-SHARES = {"system": 0.12, "AGENTS.md": 0.10, "SOUL.md": 0.10, "TOOLS.md": 0.08, "USER.md": 0.12, "MEMORY.md": 0.25}
+# Of the budget: what is reserved for each block if it needs it, and the most that it may take of
+# what others leave. The first named comes first to what is left. Whatever the files hold, no
+# block starves another, and the conversation keeps its part.
+SHARES = {
+    "system": (0.06, 0.12),
+    "MEMORY.md": (0.15, 0.30),
+    "folded": (0.08, 0.18),
+    "USER.md": (0.08, 0.14),
+    "SOUL.md": (0.06, 0.12),
+    "AGENTS.md": (0.06, 0.12),
+    "TOOLS.md": (0.04, 0.10),
+}
+CONVERSATION = 0.25
 _MARK_TOKENS = 60
 
 
@@ -27,47 +38,78 @@ class Block:
     problem: str = ""
 
 
-def file_block(name: str, file: BootstrapFile | None, budget: int) -> Block | None:
-    """The block of a file of the person's; None where there is nothing to say."""
-    cap = int(budget * SHARES[name])
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A block before it is known how much it may take: what it needs, and how it is cut to a cap."""
+
+    name: str
+    needed: int
+    within: Callable[[int], Block]
+
+
+def of_text(name: str, text: str) -> Draft | None:
+    """A block of plain text; None where there is nothing to say."""
+    if not _says_something(text):
+        return None
+    return Draft(name, tokens.estimate(printable(text.strip())), lambda cap: cut_block(name, text.strip(), cap))
+
+
+def of_file(name: str, file: BootstrapFile | None) -> Draft | None:
+    """The block of a file of the person's."""
     if file is None:
         return None
     if file.problem:
-        return Block(name, "", 0, cap, problem=file.problem)
-    if not _says_something(file.text):
-        return None
-    return cut_block(name, file.text.strip(), cap)
+        return Draft(name, 0, lambda cap: Block(name, "", 0, cap, problem=file.problem))
+    return of_text(name, file.text)
 
 
-def user_block(store: Store, budget: int) -> Block | None:
+def of_user(store: Store) -> Draft | None:
     """`USER.md`: at most a quarter of the window in characters, and at most 16,000."""
     file = store.bootstrap("USER.md")
-    if file is None or file.problem or not _says_something(file.text):
-        return file_block("USER.md", file, budget)
     limit = min(store.settings.context_window_tokens // 4, USER_CHARACTERS)
+    if file is None or file.problem or len(file.text.strip()) <= limit or not _says_something(file.text):
+        return of_file("USER.md", file)
     text = file.text.strip()
-    if len(text) <= limit:
-        return cut_block("USER.md", text, int(budget * SHARES["USER.md"]))
     shown = shorten(text, limit, "")
     cut = f"{len(text) - len(shown)} of {len(text)} characters are not shown"
-    block = cut_block("USER.md", shown, int(budget * SHARES["USER.md"]))
-    return Block(block.name, f"{block.text}\n[USER.md is cut here: {cut}]", block.tokens + 20, block.cap, cut)
+
+    def within(cap: int) -> Block:
+        block = cut_block("USER.md", shown, max(0, cap - 20))
+        return Block(block.name, f"{block.text}\n[USER.md is cut here: {cut}]", block.tokens + 20, cap, cut)
+
+    return Draft("USER.md", tokens.estimate(shown) + 20, within)
 
 
-def memory_block(store: Store, budget: int) -> Block | None:
+def of_memory(store: Store) -> Draft | None:
     """`MEMORY.md`: whole facts; where they do not all fit, the oldest stay out."""
     view = store.facts.view()
-    cap = int(budget * SHARES["MEMORY.md"])
     if view.problem:
-        return Block("MEMORY.md", "", 0, cap, problem=view.problem)
-    if view.document.for_prompt() == DEFAULT_TEXT.strip() or not _says_something(view.document.for_prompt()):
+        return Draft("MEMORY.md", 0, lambda cap: Block("MEMORY.md", "", 0, cap, problem=view.problem))
+    whole = view.document.for_prompt()
+    if whole == DEFAULT_TEXT.strip() or not _says_something(whole):
         return None
-    text, left_out = _fitted(view.document, cap)
-    cut = "; ".join(left_out)
-    if cut:
-        text = f"{text}\n[MEMORY.md is cut: {cut}; memory_search finds the rest]"
-    block = cut_block("MEMORY.md", text, cap)
-    return replace(block, cut="; ".join(filter(None, [cut, block.cut])))
+
+    def within(cap: int) -> Block:
+        text, left_out = _fitted(view.document, cap)
+        cut = "; ".join(left_out)
+        if cut:
+            text = f"{text}\n[MEMORY.md is cut: {cut}; memory_search finds the rest]"
+        block = cut_block("MEMORY.md", text, cap)
+        return replace(block, cut="; ".join(filter(None, [cut, block.cut])))
+
+    return Draft("MEMORY.md", tokens.estimate(whole), within)
+
+
+def fitted(drafts: Sequence[Draft], budget: int) -> list[Block]:
+    """The blocks within the budget: each gets what is reserved for it, then of what is left, in order of SHARES."""
+    needed = {draft.name: draft.needed for draft in drafts}
+    caps = {name: min(needed.get(name, 0), int(budget * SHARES[name][0])) for name in SHARES}
+    spare = int(budget * (1 - CONVERSATION)) - sum(caps.values())
+    for name, (_, most) in SHARES.items():
+        more = max(0, min(needed.get(name, 0) - caps[name], int(budget * most) - caps[name], spare))
+        caps[name] += more
+        spare -= more
+    return [draft.within(max(caps[draft.name], int(budget * SHARES[draft.name][0]))) for draft in drafts]
 
 
 def _fitted(document: Document, cap: int) -> tuple[str, list[str]]:
@@ -105,11 +147,6 @@ def cut_block(name: str, text: str, cap: int) -> Block:
     cut = f"{whole - len(shown)} of {whole} characters are not shown"
     marked = f"{shown}\n[{name} is cut here: {cut}]"
     return Block(name, marked, tokens.estimate(marked), cap, cut)
-
-
-def soul_block(store: Store, persona: str, budget: int) -> Block | None:
-    """The persona's character."""
-    return file_block("SOUL.md", store.bootstrap(soul_of(persona)), budget)
 
 
 def _says_something(text: str) -> bool:

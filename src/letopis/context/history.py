@@ -1,11 +1,12 @@
 """The live conversation as the model sees it: whole turns, newest last, within a budget."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from letopis.model import tokens, turns
-from letopis.model.messages import text_of
+from letopis.model.messages import Message, text_of
 from letopis.model.text import printable, shorten
 from letopis.model.transcript import Transcript
 from letopis.model.turns import Turn
@@ -23,27 +24,66 @@ class History:
     cut: str = ""
 
 
-def windowed(transcript: Transcript, budget: int) -> History:
-    """The longest run of whole turns, from the newest back, that fits the budget.
+def windowed(transcript: Transcript, budget: int, after: int = 0) -> History:
+    """Whole turns after message `after`, to the newest, as many of the newest as fit the budget.
 
     The newest turn is always there; if it alone is too large its longest texts are cut, visibly.
+    Where not all fit, the head stays for many turns at the same place, so that prompts share it.
     """
-    told = [m for m in transcript.messages if not m.internal and not transcript.is_superseded(m.n)]
-    every = turns.split(told)
-    if not every:
-        return History([], 0, 0)
-    newest = _shaped(every[-1], keep_images=True)
-    newest, cut = _within(newest, budget)
-    left = budget - tokens.of_messages(newest)
-    chosen = [newest]
-    for turn in reversed(every[:-1]):
-        shaped = _shaped(turn, keep_images=False)
+    first = bisect_right(transcript.messages, after, key=lambda message: message.n)
+    chosen: list[list[dict[str, Any]]] = []
+    starts: list[int] = []
+    left, cut, at = budget, "", len(transcript.messages)
+    while at > first:
+        start = _turn_start(transcript.messages, first, at)
+        turn = _told(transcript, start, at)
+        at = start
+        if not turn:
+            continue
+        shaped = _shaped(tuple(turn), keep_images=not chosen)
+        if not chosen:
+            shaped, cut = _within(shaped, budget)
         left -= tokens.of_messages(shaped)
-        if left < 0:
+        if left < 0 and chosen:
             break
         chosen.append(shaped)
+        starts.append(turn[0].n)
+    else:
+        return _history(chosen, 0, cut)
+    keep = _steady(starts)
+    left_out = len(turns.split(_told(transcript, first, at))) + 1 + len(chosen) - keep
+    return _history(chosen[:keep], left_out, cut)
+
+
+def _history(chosen: Sequence[list[dict[str, Any]]], left_out: int, cut: str) -> History:
     messages = [message for turn in reversed(chosen) for message in turn]
-    return History(messages, tokens.of_messages(messages), len(every) - len(chosen), cut)
+    return History(messages, tokens.of_messages(messages), left_out, cut)
+
+
+def _turn_start(messages: Sequence[Message], first: int, end: int) -> int:
+    """Where the turn begins whose last message stands before `end`."""
+    at = end - 1
+    while at > first and messages[at].role != "user":
+        at -= 1
+    return at
+
+
+def _told(transcript: Transcript, start: int, end: int) -> list[Message]:
+    """The messages of a stretch that the model may see."""
+    superseded = transcript.superseded
+    shown = (m for m in transcript.messages[start:end] if not m.internal)
+    return [m for m in shown if not superseded or not transcript.is_superseded(m.n)]
+
+
+def _steady(starts: Sequence[int]) -> int:
+    """How many of the turns that fit, given by their first messages, newest first, are kept.
+
+    The head moves in strides: to the first turn at or after a multiple of a stride, which is a
+    power of two of about a third of the messages that fit.
+    """
+    stride = 1 << max(0, ((starts[0] - starts[-1]) // 3).bit_length() - 1)
+    head = -(-starts[-1] // stride) * stride
+    return max(1, sum(start >= head for start in starts))
 
 
 def _shaped(turn: Turn, keep_images: bool) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 from letopis.errors import OutsideWorkspace, Unreadable
 from letopis.index.database import Database
 from letopis.model import answers, blocks, pieces, summary, terms
+from letopis.model.digest import is_closed
 from letopis.model.messages import Message
 from letopis.model.transcript import Transcript
 from letopis.store import Store
@@ -136,7 +137,8 @@ def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.R
     with database.writing() as connection:
         source = _put_row(connection, stamp, before, digest, facts, "", looked)
         _drop_units(connection, source)
-        _put_units(connection, source, _units_of_note(stamp.name, text, bool(fields)))
+        if not (stamp.name.startswith("memory/conversations/") and is_closed(text)):
+            _put_units(connection, source, _units_of_note(stamp.name, text, bool(fields)))
         bump(connection)
 
 

@@ -86,14 +86,24 @@ def archive(store: Store, models: Models, session_id: str, report: Report, wait:
             raise SessionNotFound(f"session {session_id} was deleted")
         if transcript.plan is None:
             store.closing.put_plan(transcript, _plan(store, models, transcript, report, problems))
-        if models.background is not None and not is_shared(store, transcript):
-            from letopis.lifecycle.consolidate import consolidate_quietly
+        with store.work_lock(session_id, wait):
+            if models.background is not None and not is_shared(store, transcript):
+                from letopis.lifecycle.consolidate import consolidate_quietly
 
-            report("taking facts")
-            error = consolidate_quietly(store, models.background, transcript)
-            problems += [f"facts were not taken: {error}"] if error else []
-        report("archiving")
-        return Archived(store.closing.finish(session_id), tuple(problems))
+                report("taking facts")
+                error = consolidate_quietly(store, models.background, transcript)
+                problems += [f"facts were not taken: {error}"] if error else []
+            report("archiving")
+            _close_digest(store, session_id)
+            return Archived(store.closing.finish(session_id), tuple(problems))
+
+
+def _close_digest(store: Store, session_id: str) -> None:
+    from letopis.lifecycle import digest
+
+    transcript = store.closing.read(session_id)
+    if transcript is not None and transcript.plan is not None:
+        digest.close(store, transcript, transcript.plan)
 
 
 def _plan(store: Store, models: Models, transcript: Transcript, report: Report, problems: list[str]) -> Plan:

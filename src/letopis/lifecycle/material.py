@@ -51,7 +51,7 @@ def oldest_within(turns: Sequence[Sequence[Message]], budget: int) -> list[Messa
     return kept
 
 
-def note_usage(store: Store, purpose: str, model: str, reply: Reply) -> None:
+def note_usage(store: Store, purpose: str, model: str, reply: Reply, estimated: int = 0) -> None:
     """Add the tokens of a reply to the workspace's usage."""
     now = names.stamp(store.clock.now())
-    store.usage.add(now, model, purpose, reply.prompt_tokens, reply.completion_tokens)
+    store.usage.add(now, model, purpose, reply.prompt_tokens, reply.completion_tokens, estimated)

@@ -1,35 +1,45 @@
-"""The background worker: closes what is idle, archives what is closed, one at a time.
+"""The background worker of a workspace: one thread, one thing at a time.
 
-It delays nobody: a reply never waits for it. It can be stopped at any moment, and whoever
-drains the queue next goes on.
+What is idle is closed, what is due in open conversations is done, what is closed is archived,
+facts are tidied, and the index catches up. It delays nobody: a reply never waits for it. It can
+be stopped at any moment, and whoever works on the workspace next goes on.
 """
 
 import threading
+import time
 from collections.abc import Callable
 
 from letopis.errors import LetopisError
+from letopis.lifecycle import tidy
 from letopis.lifecycle.close import Archived, Waiting, close_idle, drain
+from letopis.lifecycle.housekeep import Room, Worked, housekeep
 from letopis.llm.connect import Models
 from letopis.store import Store
 
 PAUSE = 2.0
+RETRY = 60.0  # seconds until work that failed is tried again
+Outcome = Archived | Waiting | Worked | LetopisError
 
 
 class Worker:
-    """A thread that drains the queue of one workspace, and lets the index catch up in between.
+    """The thread.
 
-    `index` is called with what says whether to stop.
+    `room` tells how many tokens a prompt has for a conversation; `index` is called with what says
+    whether to stop.
     """
 
     def __init__(
         self,
         store: Store,
         models: Models,
-        done: Callable[[Archived | Waiting | LetopisError], None],
+        done: Callable[[Outcome], None],
+        room: Room,
         index: Callable[[Callable[[], bool]], object] = lambda stop: None,
     ) -> None:
-        self._store, self._models, self._done, self._index = store, models, done, index
+        self._store, self._models, self._done, self._index, self._room = store, models, done, index, room
         self._wake, self._stop = threading.Event(), threading.Event()
+        self._seen: dict[str, int] = {}
+        self._rest: dict[str, float] = {}
         self.step = "waiting"
         self._thread = threading.Thread(target=self._run, name="letopis-worker", daemon=True)
 
@@ -55,18 +65,48 @@ class Worker:
             self._wake.clear()
 
     def once(self) -> None:
-        """One round: what is idle is closed, what is closed is archived."""
-        try:
-            close_idle(self._store)
-            for outcome in drain(self._store, self._models, self._report, stop=self._stop.is_set):
-                self._done(outcome)
-            self._report("indexing")
-            self._index(self._stop.is_set)
-            self._report("waiting")
-        except LetopisError as error:
-            self._done(error)
-        except Exception as error:  # noqa: BLE001 (the worker goes on; the failure is reported)
-            self._done(LetopisError(f"an unexpected {type(error).__name__}: {error}"))
+        """One round."""
+        for task in (self._close, self._housekeep, self._tidy, self._catch_up):
+            if self._stop.is_set():
+                break
+            try:
+                task()
+            except LetopisError as error:
+                self._done(error)
+            except Exception as error:  # noqa: BLE001 (the worker goes on; the failure is reported)
+                self._done(LetopisError(f"an unexpected {type(error).__name__}: {error}"))
+        self._report("waiting")
+
+    def _close(self) -> None:
+        close_idle(self._store)
+        for outcome in drain(self._store, self._models, self._report, stop=self._stop.is_set):
+            self._done(outcome)
+
+    def _housekeep(self) -> None:
+        """Look at each open conversation in which something was said since the last look."""
+        for line in self._store.sessions.all():
+            if self._stop.is_set():
+                return
+            resting = time.monotonic() < self._rest.get(line.session_id, 0)
+            if line.state == "live" and not resting and self._seen.get(line.session_id) != line.message_count:
+                worked = housekeep(
+                    self._store, self._models, line.session_id, self._room, self._report, self._stop.is_set
+                )
+                self._seen[line.session_id] = line.message_count
+                if worked.problems:
+                    self._rest[line.session_id] = time.monotonic() + RETRY
+                    del self._seen[line.session_id]
+                if worked.done or worked.problems:
+                    self._done(worked)
+
+    def _tidy(self) -> None:
+        if tidy.is_due(self._store):
+            self._report("tidying")
+            tidy.tidy(self._store, self._models.background)
+
+    def _catch_up(self) -> None:
+        self._report("indexing")
+        self._index(self._stop.is_set)
 
     def _report(self, step: str) -> None:
         self.step = step

@@ -16,6 +16,7 @@ from letopis.model.text import content_stems, normalise, one_line
 
 Kind = Literal["decided", "facts", "open", "files", "other"]
 LONGEST = 240
+LEAST = 0.75
 _SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]+)*[.!?]*")
 _DECIDED = re.compile(
     r"\b(?:decid\w+|agree\w*|we(?:'ll| will)|prefer\w*|always|never|must|from now on|instead|remember|important"
@@ -47,7 +48,7 @@ def sentences(messages: Iterable[Message]) -> list[Sentence]:
             for match in _SENTENCE.finditer(without_quotes(message.text)):
                 text = one_line(match[0]).replace("\u2060", "").strip(" -*#>")
                 kind, weight = _weighed(text, message.role)
-                if weight > 0 and len(content_stems(text)) > 1 and not secrets.holds_secret(text):
+                if weight >= LEAST and len(content_stems(text)) > 1 and not secrets.holds_secret(text):
                     out.append(Sentence(text[:LONGEST].rstrip(), message.n, kind, weight))
     return out
 
@@ -56,7 +57,7 @@ def _weighed(text: str, role: str) -> tuple[Kind, float]:
     folded = normalise(text)
     own = 0.5 if role == "user" else 0.0
     if text.endswith("?"):
-        return "open", own if role == "user" and len(text) > 15 else 0.0
+        return "open", 1.0 if role == "user" and len(text) > 15 else 0.0
     weight = own
     kind: Kind = "other"
     if _FILE.search(text):

@@ -10,7 +10,7 @@ from letopis.model.facts import comparable
 from letopis.model.text import is_cyrillic, one_line, shorten
 
 LISTS = ("done", "decided", "facts", "open", "files")
-_FIRST_TO_GO = ("done", "open", "files", "decided", "facts")
+_FIRST_TO_GO = ("done", "open", "files")
 _LONGEST_ITEM = 300
 _ENGLISH = {
     "goal": "Goal", "done": "Done", "decided": "Decided", "facts": "Facts and figures", "open": "Open questions",
@@ -92,7 +92,10 @@ def _superseded(item: str, newer: Sequence[str]) -> bool:
 
 def bounded(folded: Folded, budget: int) -> Folded:
     """The summary within so many tokens; what goes is counted."""
-    for name in _FIRST_TO_GO:
-        while tokens.estimate(folded.text()) > budget and getattr(folded, name):
-            folded = replace(folded, **{name: getattr(folded, name)[1:]}, dropped=folded.dropped + 1)
+    while tokens.estimate(folded.text()) > budget:
+        longer = max(("facts", "decided"), key=lambda name: len(getattr(folded, name)))
+        name = next((n for n in (*_FIRST_TO_GO, longer) if getattr(folded, n)), None)
+        if name is None:
+            return replace(folded, goal="") if folded.goal else folded
+        folded = replace(folded, **{name: getattr(folded, name)[1:]}, dropped=folded.dropped + 1)
     return folded

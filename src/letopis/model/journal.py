@@ -13,6 +13,7 @@ from letopis.model import facts
 from letopis.model.facts import Document, Fact
 from letopis.model.text import normalise
 
+RAW = "raw archive"  # who a batch is by whose range could not be consolidated
 OPS = ("added", "replaced", "removed", "moved")
 
 

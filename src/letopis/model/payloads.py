@@ -4,12 +4,15 @@ A wrong item of a list is dropped and named, and the others count; nothing is gu
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from letopis.errors import AnswerUnusable
+from letopis.model.folding import Folded
 from letopis.model.proposals import Operation, SaveMemory, Summary
+from letopis.model.tidying import Proposal
 
 
 def _numbers(value: object) -> object:
@@ -64,6 +67,76 @@ class SummaryForm(BaseModel):
     key_messages: Numbers = Field(default=[], description="numbers of the few most important messages")
 
 
+class FlushForm(BaseModel):
+    """Lines of the daily note. An empty list means that nothing is worth one."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    items: list[str] = Field(default=[], description="the lines, one sentence each")
+
+
+class FoldForm(BaseModel):
+    """What is new in a part of a conversation."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    goal: Text = Field("", description="what the user wants to get done now; empty: as before")
+    done: list[str] = Field(default=[], description="what was done")
+    decided: list[str] = Field(default=[], description="what was decided")
+    facts: list[str] = Field(default=[], description="facts and figures, each with what it belongs to")
+    open_questions: list[str] = Field(default=[], description="questions without an answer yet")
+    files: list[str] = Field(default=[], description="files and names that matter")
+    outdated: list[str] = Field(default=[], description="items folded before that are not true any more, exactly")
+
+
+class MergeForm(BaseModel):
+    """Facts that become one."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    ids: list[str] = Field(description="their ids")
+    text: str = Field(description="the one sentence that says what they say")
+
+
+class TidyForm(BaseModel):
+    """How to make the memory smaller."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    merge: list[MergeForm] = Field(default=[], description="groups of facts that become one")
+    archive: list[str] = Field(default=[], description="ids of facts that leave the prompt and stay searchable")
+
+
+def parse_tidy(payload: Mapping[str, Any]) -> tuple[Proposal, list[str]]:
+    """How to tidy. Raises AnswerUnusable where the form is wrong."""
+    form = _validated(TidyForm, payload)
+    return Proposal(tuple((tuple(m.ids), m.text) for m in form.merge), tuple(form.archive)), []
+
+
+def parse_flush(payload: Mapping[str, Any]) -> tuple[tuple[str, ...], list[str]]:
+    """The lines of a daily note. Raises AnswerUnusable where the form is wrong."""
+    return tuple(item for item in _validated(FlushForm, payload).items if item.strip()), []
+
+
+def parse_fold(payload: Mapping[str, Any]) -> tuple[Folded, list[str]]:
+    """A folded part. Raises AnswerUnusable where the form is wrong."""
+    form = _validated(FoldForm, payload)
+    lists: dict[str, Any] = {
+        name: tuple(getattr(form, name)) for name in ("done", "decided", "facts", "files", "outdated")
+    }
+    return replace(Folded(goal=form.goal, open=tuple(form.open_questions)), **lists), []
+
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def _validated(shape: type[Shape], payload: Mapping[str, Any]) -> Shape:
+    try:
+        return shape.model_validate(payload)
+    except ValidationError as error:
+        raise AnswerUnusable(f"the answer breaks its schema: {explain(error)}") from None
+
+
 def parse_save_memory(payload: Mapping[str, Any]) -> tuple[SaveMemory, list[str]]:
     """The changes that have the right form, and what was wrong with the others."""
     items = payload.get("operations")
@@ -89,10 +162,7 @@ def parse_save_memory(payload: Mapping[str, Any]) -> tuple[SaveMemory, list[str]
 
 def parse_summary(payload: Mapping[str, Any]) -> tuple[Summary, list[str]]:
     """The summary. Raises AnswerUnusable where its form is wrong."""
-    try:
-        form = SummaryForm.model_validate(payload)
-    except ValidationError as error:
-        raise AnswerUnusable(f"the answer breaks its schema: {explain(error)}") from None
+    form = _validated(SummaryForm, payload)
     lists = {name: tuple(value) for name, value in form.model_dump().items() if isinstance(value, list)}
     return Summary(**{**form.model_dump(), **lists}), []
 

@@ -18,6 +18,21 @@ def split(messages: Iterable[Message]) -> list[Turn]:
     return [tuple(turn) for turn in turns]
 
 
+def leaving(costs: Sequence[int], trigger: int, target: int) -> int:
+    """How many of the oldest turns, by their tokens, leave a window that holds more than `trigger`.
+
+    So many that the rest is within `target`; the newest turn never leaves, however large it is.
+    """
+    left = sum(costs)
+    if left <= trigger:
+        return 0
+    count = 0
+    while count < len(costs) - 1 and left > target:
+        left -= costs[count]
+        count += 1
+    return count
+
+
 def last_spoken(messages: Iterable[Message], count: int) -> list[Message]:
     """The last messages that may be summarised: service messages are dropped first."""
     spoken = [m for m in messages if m.spoken and m.text.strip()]

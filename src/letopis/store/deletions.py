@@ -35,8 +35,9 @@ class Deletions:
         return list(dict.fromkeys([*places, *named, *self.notes_of(session_id)]))
 
     def notes_of(self, session_id: str) -> list[str]:
-        """The notes that bear the id of a session."""
-        notes = (p for p in sorted(self._workspace.memory.glob("*.md")) if summary.is_session_note(p.name))
+        """The notes that bear the id of a session, its digest too."""
+        notes = [p for p in sorted(self._workspace.memory.glob("*.md")) if summary.is_session_note(p.name)]
+        notes += sorted((self._workspace.memory / "conversations").glob("*.md"))
         return [self._workspace.relative(path) for path in notes if self._bears(path, session_id)]
 
     def delete(self, session_id: str) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from letopis.errors import FactRefused, OutsideWorkspace, Unreadable, WriteFailed
 from letopis.model import facts, journal, jsonl, names
 from letopis.model.facts import Document, Fact
-from letopis.model.journal import Batch, Event
+from letopis.model.journal import RAW, Batch, Event
 from letopis.settings import Clock
 from letopis.store import files
 from letopis.store.locks import Locks
@@ -75,6 +75,12 @@ class Facts:
         """The ranges of a session's messages from which facts were taken already."""
         return [b.span for b in self.batches() if b.session_id == session_id and b.span is not None]
 
+    def raw_spans(self, session_id: str) -> list[tuple[int, int]]:
+        """The ranges that were only archived raw and not taken since."""
+        own = [b for b in self.batches() if b.session_id == session_id and b.span is not None]
+        done = {b.span for b in own if b.by != RAW}
+        return [b.span for b in own if b.by == RAW and b.span is not None and b.span not in done]
+
     def change(
         self,
         by: str,
@@ -87,10 +93,10 @@ class Facts:
         A range of messages that was taken already changes nothing.
         """
         with self._locks.hold(LOCK):
-            for batch in self.batches():
-                if span is not None and (batch.session_id, batch.span) == (session_id, span):
-                    self._bring_up_to_date()
-                    return batch
+            taken = self._taken(by, session_id, span) if span is not None else None
+            if taken is not None:
+                self._bring_up_to_date()
+                return taken
             document = self._bring_up_to_date()
             batch = self._batch(by, tuple(decide(document)), session_id, span)
             if batch.events or span is not None:
@@ -103,6 +109,15 @@ class Facts:
                         "when the workspace is next opened; do not repeat it"
                     ) from error
             return batch
+
+    def _taken(self, by: str, session_id: str | None, span: tuple[int, int]) -> Batch | None:
+        """The batch that took this range, or a part of it, before; what was only archived raw may be taken."""
+        for batch in reversed(self.batches()):
+            if batch.session_id == session_id and batch.span is not None and (batch.by != RAW or by == RAW):
+                a, b = batch.span
+                if a <= span[1] and span[0] <= b:
+                    return batch
+        return None
 
     def bring_up_to_date(self) -> None:
         """Finish what a crash left undone, and journal what a person changed by hand."""

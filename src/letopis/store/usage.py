@@ -1,10 +1,14 @@
 """Tokens that each model has used, added up from one line a call."""
 
+from collections import deque
 from dataclasses import dataclass
 
 from letopis.model import jsonl
 from letopis.store import files
 from letopis.store.workspace import Workspace
+
+_LATELY = 20_000  # bytes of the log
+_ENOUGH = 3
 
 
 @dataclass(slots=True)
@@ -21,11 +25,35 @@ class UsageLog:
 
     def __init__(self, workspace: Workspace) -> None:
         self._path = workspace.internal / "usage.jsonl"
+        self._reported: dict[str, deque[tuple[int, int]]] = {}
+        self._read = False
 
-    def add(self, at: str, model: str, purpose: str, prompt_tokens: int, completion_tokens: int) -> None:
-        """Note one call."""
+    def add(
+        self, at: str, model: str, purpose: str, prompt_tokens: int, completion_tokens: int, estimated: int = 0
+    ) -> None:
+        """Note one call; `estimated` is what its prompt was thought to take, where that is known."""
         record = {"at": at, "model": model, "purpose": purpose, "prompt": prompt_tokens}
-        files.append(self._path, jsonl.encode({**record, "completion": completion_tokens}), sync=False)
+        record |= {"completion": completion_tokens} | ({"estimated": estimated} if estimated else {})
+        files.append(self._path, jsonl.encode(record), sync=False)
+        self._learn(record)
+
+    def correction(self, model: str) -> float:
+        """What the estimate of a prompt is to be multiplied by, from what this model reported lately."""
+        if not self._read:
+            self._read = True
+            for line in jsonl.lines((files.read(self._path) or b"")[-_LATELY:]):
+                if isinstance(line, jsonl.GoodLine):
+                    self._learn(line.record)
+        pairs = self._reported.get(model, ())
+        estimated = sum(pair[0] for pair in pairs)
+        if len(pairs) < _ENOUGH or not estimated:
+            return 1.0
+        return min(2.0, max(0.67, sum(pair[1] for pair in pairs) / estimated))
+
+    def _learn(self, record: dict[str, object]) -> None:
+        estimated, reported = _count(record.get("estimated")), _count(record.get("prompt"))
+        if estimated > 0 and reported > 0:
+            self._reported.setdefault(str(record.get("model")), deque(maxlen=20)).append((estimated, reported))
 
     def totals(self) -> dict[tuple[str, str], Usage]:
         """The usage by model and purpose."""

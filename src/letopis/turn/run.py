@@ -134,7 +134,7 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
                 turn.text += item
                 yield TextDelta(item)
         reply = _usable(reply, model)
-        note_usage(turn.store, "chat", model.name, reply)
+        note_usage(turn.store, "chat", model.name, reply, prompt.estimated)
         if not reply.tool_calls:
             turn.text = ""
             stored = turn.add({"role": "assistant", "content": reply.text})
