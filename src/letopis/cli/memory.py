@@ -5,6 +5,7 @@ import click
 from letopis.cli.app import App, Day, common
 from letopis.model.facts import Fact
 from letopis.model.journal import Batch, Event
+from letopis.model.text import one_line, shorten
 
 
 @click.group("memory")
@@ -57,7 +58,9 @@ def why(app: App, fact: str) -> None:
     found = trace(app.memory().store, fact)
     lines = [f"{found.fact.id}  {found.fact.text}" + ("" if found.current else "  (no longer remembered)")]
     lines += [f"  {event_line(b, e)}" for b, e in found.events]
-    lines += [f"  source {s.source}  {s.timestamp[:16]}  {s.role}: {s.text}" for s in found.sources]
+    for s in found.sources:
+        lines.append(f"  source {s.source}  {s.timestamp[:16]}  {s.role}: {s.text}")
+        lines += [f"    near {n['source']}  {n['role']}: {shorten(one_line(n['text']), 160)}" for n in s.around]
     lines += [f"  source {source} is not there any more" for source in found.missing]
     if not found.sources and not found.missing:
         lines.append("  no source: it was written into MEMORY.md by hand")

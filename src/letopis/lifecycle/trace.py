@@ -11,14 +11,15 @@ from letopis.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A message that a fact rests on."""
+    """A message that a fact rests on, and what was said just before and after it."""
 
     source: str
     role: str
     timestamp: str
     text: str
+    around: tuple[dict[str, str], ...]
 
-    def record(self) -> dict[str, str]:
+    def record(self) -> dict[str, object]:
         """The source as JSON."""
         return asdict(self)
 
@@ -64,7 +65,12 @@ def _messages(store: Store, named: list[str]) -> tuple[list[Source], list[str]]:
         if message is None:
             missing.append(source)
         else:
-            found.append(Source(source, message.role, message.timestamp, message.text))
+            around = tuple(
+                {"source": f"{session_id}#{m.n}", "role": m.role, "text": m.text}
+                for m in messages
+                if m.spoken and 0 < abs(m.n - message.n) <= 1
+            )
+            found.append(Source(source, message.role, message.timestamp, message.text, around))
     return found, missing
 
 

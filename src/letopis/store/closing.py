@@ -4,6 +4,7 @@ Every step looks first whether it was done already, so the whole can be repeated
 crash and nothing is written twice. Whoever archives holds the lock of the session.
 """
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +22,7 @@ from letopis.store.transcripts import Transcripts
 from letopis.store.workspace import Workspace
 
 _TRIES = 20
+_WAIT = 5.0
 
 
 class Closing:
@@ -65,6 +67,34 @@ class Closing:
             raise StoreError("a session without a header has no note; `letopis doctor --repair` mends it")
         ended = transcript.ended_at or transcript.updated_at
         return summary.NoteHeader(header.session_id, header.key, ended, plan.transcript_path, INDEX_PATH)
+
+    def add_note(self, line: SessionLine, slug: str, text_of: Callable[[summary.NoteHeader], str]) -> str:
+        """Give an archived session a summary note; returns its path. One that was made before is taken.
+
+        The raw note, if there is one, stays and links to it.
+        """
+        header = summary.NoteHeader(line.session_id, line.key, line.ended_at, line.transcript_path, INDEX_PATH)
+        with self.locked(line.session_id, _WAIT):
+            path = self._late_note(line.session_id)
+            if path is None:
+                base = names.minute(_moment(line.ended_at) or self._clock.now())
+                path = names.free(f"memory/{base}-{slug}", ".md", self._taken)
+                files.create(self._workspace.inside(path), text_of(header).encode())
+            raw = line.memory_path
+            if raw is not None and raw != path:
+                link = f"\n[{path}]({path.removeprefix('memory/')})\n".encode()
+                if link not in (files.read(self._workspace.inside(raw)) or link):
+                    files.append(self._workspace.inside(raw), link)
+            self._index.put(replace(line, memory_path=path, summary_status="done"))
+        return path
+
+    def _late_note(self, session_id: str) -> str | None:
+        for path in sorted(self._workspace.memory.glob("*.md")):
+            if summary.is_session_note(path.name) and not path.name.endswith("-session-raw.md"):
+                text = (files.read(path) or b"").decode("utf-8", "replace")
+                if summary.header_fields(text).get("Session ID") == session_id:
+                    return self._workspace.relative(path)
+        return None
 
     def put_plan(self, transcript: Transcript, plan: Plan) -> None:
         """Make a plan durable."""
