@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letopis.model import explicit, secrets
-from letopis.model.explicit import Forget, Remember
+from letopis.model.explicit import Forget, Remember, Replace
 
 
 @pytest.mark.parametrize(
@@ -121,3 +121,41 @@ def test_ordinary_words_are_no_secret(text: str) -> None:
 def test_masks_are_numbered_and_in_the_language_of_the_text() -> None:
     text = "sk-abcdefghijklmnop1234 и sk-zzzzzzzzzzzzzzzz9999"
     assert secrets.redact(text, cyrillic=True) == "[скрыто:token#1] и [скрыто:token#2]"
+
+
+# --- pointing, preferring, replacing ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("message", "previous", "expected"),
+    [
+        ("Считай это важным архитектурным решением.", "Храним всё в файлах.", [Remember("Храним всё в файлах")]),
+        ("Храним всё в файлах. Считай это важным решением", "", [Remember("Храним всё в файлах")]),
+        ("Сначала скорость, потом красота. Это новый приоритет проекта.", "Хорошо!", [
+            Remember("Сначала скорость, потом красота")]),
+        ("Consider this an important decision.", "We keep everything in files.", [
+            Remember("We keep everything in files")]),
+        ("This is our new priority", "Speed first. Is that clear?", [Remember("Speed first")]),
+        ("Remember this.", "The code is 4512.", [Remember("The code is 4512")]),
+        ("Теперь предпочитаю короткие ответы", "", [Remember("Предпочитаю короткие ответы")]),
+        ("Now I prefer short answers.", "", [Remember("I prefer short answers")]),
+        ("Больше не считай, что я живу в Казани", "", [Forget("Я живу в Казани")]),
+        ("Это решение отменено.", "Храним всё в базе.", [Forget("Храним всё в базе")]),
+        ("Forget that.", "I live in Oslo.", [Forget("I live in Oslo")]),
+        ("Мы больше не используем Jira, теперь работаем через Linear", "", [
+            Replace("Jira", "Работаем через Linear")]),
+        ("We no longer use Jira, now we work with Linear.", "", [Replace("Jira", "We work with Linear")]),
+        ("Это новый дом? Считай это как хочешь", "Дом.", []),
+        ("Больше не хочу кофе", "Я люблю кофе.", []),
+        ("Мы больше не используем Jira", "Мы используем Jira.", []),
+        ("Он сказал: «считай это решением»", "Дом.", []),
+        ("`forget that`", "I live in Oslo.", []),
+        ("> Это решение отменено.", "Храним всё в базе.", []),
+        ("Это решение отменено.", "", []),
+        ("Это решение отменено.", "Какое решение?", []),
+    ],
+)  # fmt: skip
+def test_this_is_what_was_said_before_and_an_exchange_is_one_request(
+    message: str, previous: str, expected: list[object]
+) -> None:
+    assert explicit.told(message, previous) == expected

@@ -280,3 +280,65 @@ def test_whatever_a_model_says_nothing_is_lost_or_invented(opened: Opener, folde
         assert "hidden</think>" not in text
     prompt = memory.context(key)
     assert prompt.tokens <= prompt.budget
+
+
+# --- what a person tells the memory in so many words --------------------------------------------
+
+
+def test_a_request_is_carried_out_at_once_and_the_answer_tells(opened: Opener) -> None:
+    model = ScriptedModel("Понял.", "Хорошо.", "Ясно.", "Ладно.")
+    memory = opened(model)
+    told = memory.turn("k", "Запомни: задачи ведём в Jira.")
+    assert told.text == "Запомнил: Задачи ведём в Jira\n\nПонял."
+    assert "Задачи ведём в Jira" in str(model.requests[0].messages[-1]["content"])
+    assert memory.history(key="k")[1].messages[-1].text == told.text
+    swapped = memory.turn("k", "Мы больше не используем Jira, теперь работаем через Linear.")
+    assert swapped.text.startswith("Запомнил: Работаем через Linear\nВместо: Задачи ведём в Jira")
+    assert [fact.text for fact in memory.facts()] == ["Работаем через Linear"]
+    undone = memory.turn("k", "Больше не считай, что работаем через Linear")
+    assert undone.text.startswith("Забыл: Работаем через Linear")
+    assert memory.facts() == ()
+    assert memory.turn("k", "Больше не хочу кофе").text == "Ладно."
+
+
+def test_a_removal_that_fits_several_lists_them_and_removes_none(opened: Opener) -> None:
+    memory = opened(ScriptedModel())
+    memory.remember("Склад в Твери закрыт")
+    memory.remember("Склад в Рязани закрыт")
+    answer = memory.turn("k", "Больше не считай, что склад закрыт").text
+    assert "Склад в Твери закрыт" in answer
+    assert "Склад в Рязани закрыт" in answer
+    assert len(memory.facts()) == 2
+
+
+def test_this_is_the_statement_before(opened: Opener) -> None:
+    memory = opened(ScriptedModel("Предлагаю хранить архив в файлах JSONL.", "Принято."))
+    memory.turn("k", "Как хранить архив?")
+    answer = memory.turn("k", "Считай это важным архитектурным решением").text
+    assert answer.startswith("Запомнил: Предлагаю хранить архив в файлах JSONL")
+
+
+def test_in_a_shared_conversation_nothing_told_is_kept(opened: Opener) -> None:
+    memory = opened(ScriptedModel("OK"), session__shared_keys=("k",))
+    assert "shared" in memory.turn("k", "Remember that the code is 4512 today").text
+    assert memory.facts() == ()
+
+
+def test_the_prompts_of_consecutive_turns_share_their_beginning(opened: Opener) -> None:
+    model = ScriptedModel()
+    memory = opened(model)
+    for number in range(5):
+        memory.turn("k", f"вопрос {number}")
+    for earlier, later in zip(model.requests, model.requests[1:], strict=False):
+        assert later.messages[: len(earlier.messages)] == list(earlier.messages)
+
+
+def test_an_estimate_is_corrected_by_what_the_model_reports(opened: Opener) -> None:
+    model = ScriptedModel(otherwise=Reply("Хорошо.", prompt_tokens=10_000, completion_tokens=1), name="dense")
+    memory = opened(model, model__name="dense")
+    before = memory.context("k").budget
+    for number in range(4):
+        memory.turn("k", f"вопрос {number}")
+    assert memory.context("k").budget < before * 0.6
+    assert opened(model, model__name="dense").context("k").budget < before * 0.6
+    assert opened(model, model__name="another").context("k").budget == before

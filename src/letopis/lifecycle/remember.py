@@ -1,7 +1,7 @@
 """Facts that a person tells in so many words: kept at once, with or without a model."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from letopis.errors import FactRefused, NoSingleMatch
 from letopis.lifecycle.shared import is_shared_key
@@ -55,7 +55,7 @@ def remember(store: Store, text: str, key: str, section: str = "") -> Kept | Kno
     return keep(store, text, stored.session_id, stored.n, section)
 
 
-def keep(store: Store, text: str, session_id: str, n: int, section: str = "") -> Kept | Known:
+def keep(store: Store, text: str, session_id: str, n: int, section: str = "", replaces: str = "") -> Kept | Known:
     """Keep a fact that message `session_id#n` of a person tells. Raises FactRefused."""
     message = next((m for m in store.sessions.transcript(session_id).messages if m.n == n), None)
     evidence = Evidence(session_id, {n: message} if message else {})
@@ -64,7 +64,10 @@ def keep(store: Store, text: str, session_id: str, n: int, section: str = "") ->
 
     def decide(document: Document) -> Sequence[Event]:
         today = store.clock.now().date().isoformat()
-        decided = Decider(document, evidence, today, new_event_id, trusted=True).take([operation])
+        wanted = operation
+        if replaces:
+            wanted = replace(operation, op="replace", fact=single(replaces, document.facts).id)
+        decided = Decider(document, evidence, today, new_event_id, trusted=True).take([wanted])
         if decided.refused:
             raise FactRefused(f"{secrets.redact(text[:80])!r} was not kept: {decided.refused[0].rpartition(': ')[2]}")
         known.extend(decided.known)
@@ -76,6 +79,14 @@ def keep(store: Store, text: str, session_id: str, n: int, section: str = "") ->
     event = batch.events[0]
     assert event.after is not None
     return Kept(event.after, event.before, event.id)
+
+
+def exchange(store: Store, old: str, text: str, session_id: str, n: int) -> Kept | Known:
+    """Put a new fact in the place of the one that `old` means; message `session_id#n` tells it.
+
+    Raises NoSingleMatch, with the candidates, where `old` means none or several: then nothing has changed.
+    """
+    return keep(store, text, session_id, n, replaces=old)
 
 
 def forget(store: Store, words: str, why: str = "asked to forget", session_id: str | None = None) -> Removed:

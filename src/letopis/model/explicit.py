@@ -40,17 +40,105 @@ class Forget:
     text: str
 
 
-def told(message: str) -> list[Remember | Forget]:
-    """The explicit requests in a person's message, in order."""
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """The person says that something else holds now: one replacement."""
+
+    old: str
+    text: str
+
+
+Request = Remember | Forget | Replace
+
+
+def told(message: str, previous: str = "") -> list[Request]:
+    """The explicit requests in a person's message, in order.
+
+    "This" and «это» are the statement just before: in the message, or the last one of the `previous`.
+    """
     bare = without_quotes(message)
-    found: list[tuple[int, Remember | Forget]] = []
+    found: list[tuple[int, Request]] = _pointing(message, bare, previous)
+    taken = {start for start, _ in found}
+    for start, request in _exchanges(bare):
+        found.append((start, request))
+        taken.add(start)
     for kind, pattern in ((Forget, _FORGET), (Remember, _REMEMBER)):
         for match in pattern.finditer(bare):
             start, end = match.span("what")
             text = _statement(message[start:end])
-            if content_stems(text) and not text.endswith("?") and text[0].isalnum() | (text[0] in '«"('):
+            legal = content_stems(text) and not text.endswith("?") and text[0].isalnum() | (text[0] in '«"(')
+            if legal and match.start() not in taken:
                 found.append((match.start(), kind(text)))
+    for match in _PREFER.finditer(bare):
+        text = _statement(next(filter(None, (match["what"], match["en"], match["also"]))))
+        if not text.endswith("?"):
+            found.append((match.start(), Remember(text)))
     return [request for _, request in sorted(found, key=lambda pair: pair[0])]
+
+
+_POINT_KEEP = re.compile(
+    _LEAD + r"(?:(?:считай(?:те)?|запомни(?:те)?)\s+это(?:\s+(?:[\w-]+\s+){0,3}?(?:решени\w+|приоритет\w*|правил\w+"
+    r"|договор\w+|важн\w+|факт\w*))?|это\s+(?:теперь\s+)?(?:наш\w*\s+)?нов\w+\s+(?:[\w-]+\s+){0,2}?"
+    r"(?:приоритет|решени|правил|план|цел)\w*(?:\s+[\w-]+){0,2}"
+    r"|consider (?:this|that|it) (?:as )?(?:an? |our |the )?(?:[\w-]+ ){0,3}?(?:decision|priority|rule|agreement)"
+    r"|this is (?:now )?(?:our|the|a|my) new (?:[\w-]+ ){0,2}?(?:priority|decision|rule|plan|goal)"
+    r"|remember (?:this|that|it))\s*(?:[.!]|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_POINT_FORGET = re.compile(
+    _LEAD + r"(?:эт(?:о|от|а)\s+(?:решение|договор[её]нность|правило|план|приоритет)\s+(?:больше\s+)?(?:отмен\w+"
+    r"|не\s+(?:действует|актуал\w+))|это\s+(?:больше|уже)\s+не\s+(?:так|актуально|верно)|забудь(?:те)?\s+(?:об\s+)?это\w*"
+    r"|(?:this|that) (?:decision|rule|plan|priority|agreement) is (?:cancell?ed|revoked|off|void)"
+    r"|(?:this|that) is no longer (?:true|so|valid)|forget (?:this|that|it))\s*(?:[.!]|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PREFER = re.compile(
+    _LEAD
+    + r"(?:теперь\s+(?:я\s+)?(?=(?P<what>предпочитаю\s[^\n]+))|(?:now|from now on),?\s+(?=(?P<en>I prefer\s[^\n]+))"
+    r"|(?=(?P<also>I now prefer\s[^\n]+)))",
+    re.IGNORECASE,
+)
+_EXCHANGE = re.compile(
+    _LEAD + r"(?:мы\s+|я\s+)?больше\s+не\s+(?:используем|пользуемся|применяем|работаем\s+(?:с|через|в|на)|использую"
+    r"|пользуюсь)\s+(?P<old>[^\n,.;!?]+?)[,;]?\s+(?:а\s+)?теперь\s+(?:мы\s+|я\s+)?(?P<new>\S[^\n]*)",
+    re.IGNORECASE,
+)
+_EXCHANGE_ENGLISH = re.compile(
+    _LEAD + r"(?:we|I)\s+(?:no longer use|don'?t use|stopped using)\s+(?P<old>[^\n,.;!?]+?)(?:\s+any ?more)?[,;]\s+"
+    r"(?:and\s+|but\s+)?(?:now\s+(?P<new>(?:we|I)\s\S[^\n]*)|(?P<also>(?:we|I)\s+now\s\S[^\n]*))",
+    re.IGNORECASE,
+)
+_STATEMENTS = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]+)*[.!?]*")
+
+
+def _pointing(message: str, bare: str, previous: str) -> list[tuple[int, Request]]:
+    found: list[tuple[int, Request]] = []
+    for kind, pattern in ((Remember, _POINT_KEEP), (Forget, _POINT_FORGET)):
+        for match in pattern.finditer(bare):
+            meant = _last_statement(message[: match.start()]) or _last_statement(previous)
+            if meant:
+                found.append((match.start(), kind(meant)))
+    return found
+
+
+def _last_statement(text: str) -> str:
+    """The last sentence of a text that says something and asks nothing; a pointing one says nothing itself."""
+    for match in reversed(list(_STATEMENTS.finditer(without_quotes(text)))):
+        sentence = _statement(text[match.start() : match.end()].strip(" -*"))
+        if content_stems(sentence) and not match[0].rstrip().endswith("?"):
+            return sentence
+    return ""
+
+
+def _exchanges(bare: str) -> list[tuple[int, Request]]:
+    found: list[tuple[int, Request]] = []
+    for pattern in (_EXCHANGE, _EXCHANGE_ENGLISH):
+        for match in pattern.finditer(bare):
+            named = match.groupdict()
+            text = _statement(named["new"] or named.get("also") or "")
+            if content_stems(text) and not text.endswith("?"):
+                found.append((match.start(), Replace(one_line(match["old"]), text)))
+    return found
 
 
 def without_quotes(text: str) -> str:

@@ -11,12 +11,14 @@ from typing import Any
 from letopis import context, tools
 from letopis.errors import AnswerUnusable, Busy, InvalidInput, ModelError
 from letopis.index import Index
+from letopis.lifecycle import told
 from letopis.lifecycle.close import close_if_idle
 from letopis.lifecycle.material import note_usage
 from letopis.lifecycle.shared import is_shared
 from letopis.llm import ChatModel, Reply, Request, ToolCall
 from letopis.llm.connect import Models
 from letopis.model.messages import Message
+from letopis.model.summary import is_russian
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 from letopis.store.transcripts import Appended, new_session_id
@@ -41,6 +43,7 @@ class _Turn:
     persona: str
     tools: Mapping[str, Tool] = field(default_factory=dict)
     text: str = ""
+    lead: str = ""
 
     def transcript(self) -> Transcript:
         return self.store.sessions.transcript(self.session_id, self.key)
@@ -94,6 +97,7 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
         yield Done(text, turn.session_id, stored.n)
         return
     turn.tools = tools.available(store)
+    turn.lead = _carried_out(turn)
     try:
         yield from _with_model(turn, models.chat)
     except ModelError as error:
@@ -115,19 +119,40 @@ def _answer_to(transcript: Transcript, n: int) -> Message | None:
     return None
 
 
+def _carried_out(turn: _Turn) -> str:
+    """What the person tells the memory is done at once; what came of it opens the answer."""
+    transcript = turn.transcript()
+    outcomes = told.carry_out(turn.store, transcript, turn.n, turn.shared)
+    russian = is_russian([m for m in transcript.messages if m.n == turn.n])
+    return told.said(outcomes, russian) + "\n\n" if outcomes else ""
+
+
 def _keep_partial(turn: _Turn) -> None:
-    if turn.text.strip():
-        turn.add({"role": "assistant", "content": turn.text, "interrupted": True})
+    if turn.text.strip() or turn.lead:
+        turn.add({"role": "assistant", "content": turn.lead + turn.text, "interrupted": True})
+
+
+def _told_to_the_model(messages: list[dict[str, Any]], lead: str) -> list[dict[str, Any]]:
+    """The prompt in which the newest message of the user says what the memory did with it."""
+    if not lead:
+        return messages
+    note = f"\n\n[done by the memory, and told to the user already: {lead.strip()}]"
+    at = max(at for at, message in enumerate(messages) if message["role"] == "user")
+    content = messages[at]["content"]
+    told_too = content + note if isinstance(content, str) else [*content, {"type": "text", "text": note.strip()}]
+    return [*messages[:at], {**messages[at], "content": told_too}, *messages[at + 1 :]]
 
 
 def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
+    if turn.lead:
+        yield TextDelta(turn.lead)
     specs = [tool.spec() for tool in turn.tools.values()]
     for round_ in range(turn.store.settings.turn.max_tool_rounds + 1):
         allowed = specs if round_ < turn.store.settings.turn.max_tool_rounds else []
         prompt = context.assemble(turn.store, turn.transcript(), allowed, turn.shared, turn.persona)
         reply: Reply | None = None
         turn.text = ""
-        for item in model.stream(Request(prompt.messages, tools=prompt.tools)):
+        for item in model.stream(Request(_told_to_the_model(prompt.messages, turn.lead), tools=prompt.tools)):
             if isinstance(item, Reply):
                 reply = item
             else:
@@ -137,8 +162,9 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
         note_usage(turn.store, "chat", model.name, reply, prompt.estimated)
         if not reply.tool_calls:
             turn.text = ""
-            stored = turn.add({"role": "assistant", "content": reply.text})
-            yield Done(reply.text, turn.session_id, stored.n)
+            text, turn.lead = turn.lead + reply.text, ""
+            stored = turn.add({"role": "assistant", "content": text})
+            yield Done(text, turn.session_id, stored.n)
             return
         yield from _call_tools(turn, reply)
     raise AnswerUnusable(f"model {model.name!r} called tools {round_ + 1} times and gave no answer; ask again")
