@@ -152,11 +152,17 @@ def _link(temporary: Path, path: Path) -> bool:
     return True
 
 
-def replace(path: Path, data: bytes) -> None:
-    """Put these bytes in place of the file, at once or not at all."""
+def replace(path: Path, data: bytes, expected: bytes | None = None) -> bool:
+    """Put these bytes in place of the file, at once or not at all.
+
+    False, and nothing changed, where the file does not hold what was `expected` any more.
+    """
     with writing(path, "the file"):
         temporary = _temporary(path, data)
         try:
+            if expected is not None and path.read_bytes() != expected:
+                os.unlink(temporary)
+                return False
             with contextlib.suppress(FileNotFoundError):
                 os.chmod(temporary, os.stat(path).st_mode & 0o777)
             os.replace(temporary, path)
@@ -165,6 +171,7 @@ def replace(path: Path, data: bytes) -> None:
                 os.unlink(temporary)
             raise
         sync_folder(path.parent)
+        return True
 
 
 def _temporary(path: Path, data: bytes) -> Path:

@@ -32,22 +32,32 @@ class Notes:
             raise Unreadable(f"{name} is not UTF-8 at byte {error.start}; `letopis doctor --repair` mends it") from None
 
     def add_block(self, name: str, mark: str, heading: str, lines: Sequence[str], title: str) -> bool:
-        """Append a block under its mark; lines that stand in the note already are left out.
+        """Add a block under its mark to the end of a note; lines that stand in the note already are left out.
 
-        False where the mark stands there already. A new note begins with the title.
+        False where the mark stands there already. A new note begins with the title. The block is
+        there whole or not at all.
         """
         comment = f"<!-- {mark} -->"
         with self._locks.hold(LOCK):
-            text = self.read(name)
-            if text is not None and comment in text:
-                return False
-            known = set((text or "").splitlines())
-            fresh = [line for line in lines if line not in known]
-            block = "\n".join([comment, heading, "", *fresh, ""]) if fresh else f"{comment}\n"
-            gap = "" if text is None else "\n" if text.endswith("\n") else "\n\n"
-            lead = f"# {title}\n\n" if text is None else gap
-            files.append(self._workspace.inside(name), printable(lead + block).encode())
-            return True
+            while True:
+                text = self.read(name)
+                if text is not None and comment in text:
+                    return False
+                known = set((text or "").splitlines())
+                fresh = [line for line in lines if line not in known]
+                block = "\n".join([comment, heading, "", *fresh, ""]) if fresh else f"{comment}\n"
+                gap = "" if text is None else "\n" if text.endswith("\n") else "\n\n"
+                lead = f"# {title}\n\n" if text is None else gap
+                if self._extended(name, printable(lead + block).encode()):
+                    return True
+
+    def _extended(self, name: str, data: bytes) -> bool:
+        """Put the note with more at its end in place; False where somebody changed it meanwhile."""
+        path = self._workspace.inside(name)
+        before = files.read(path)
+        if before is None:
+            return files.create(path, data)
+        return files.replace(path, before + data, expected=before)
 
     def put(self, name: str, text: str) -> None:
         """Write a note that is the memory's own from beginning to end."""

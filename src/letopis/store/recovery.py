@@ -87,6 +87,7 @@ def _finish_facts(store: Store) -> None:
 
 def _collect_temporaries(store: Store) -> None:
     place = store.workspace
-    for folder in (place.memory, place.live, place.closing, place.archive, place.internal):
+    notes = (place.memory, place.memory / "conversations")
+    for folder in (*notes, place.live, place.closing, place.archive, place.internal):
         for path in files.stale_temporaries(folder):
             files.remove(path)
