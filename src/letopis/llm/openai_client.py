@@ -103,18 +103,20 @@ class OpenAIModel:
         return self._client
 
     def _arguments(self, request: Request) -> dict[str, Any]:
+        """The call. What grows with the conversation goes around the client's walk over its types: 50 ms a prompt."""
         settings = self._settings
         limit = "max_tokens" if settings.base_url else "max_completion_tokens"
-        out: dict[str, Any] = {"model": self._name, "messages": list(request.messages), limit: settings.max_tokens}
+        body: dict[str, Any] = {"messages": list(request.messages)}
+        out: dict[str, Any] = {"model": self._name, "messages": [], limit: settings.max_tokens, "extra_body": body}
         if settings.temperature >= 0:
             out["temperature"] = settings.temperature
         if request.tools:
-            out["tools"] = [tool.wire() for tool in request.tools]
+            body["tools"] = [tool.wire() for tool in request.tools]
         if request.force:
-            out["tool_choice"] = {"type": "function", "function": {"name": request.force}}
+            body["tool_choice"] = {"type": "function", "function": {"name": request.force}}
         if request.json_schema is not None:
             schema = {"name": request.json_schema.name, "schema": dict(request.json_schema.parameters)}
-            out["response_format"] = {"type": "json_schema", "json_schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
         return out
 
     @property

@@ -5,6 +5,7 @@ A wrong item of a list is dropped and named, and the others count; nothing is gu
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -174,6 +175,7 @@ def explain(error: ValidationError) -> str:
     )
 
 
+@cache
 def schema_of(payload: type[BaseModel]) -> dict[str, Any]:
     """The JSON schema of a payload, without the references that some servers cannot follow."""
     schema = payload.model_json_schema()
