@@ -156,15 +156,27 @@ texts = st.text(max_size=400) | st.sampled_from(["", "слово " * 900, "word 
 turns = st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "system"]), texts), max_size=12)
 
 
-@given(files=st.lists(texts, min_size=5, max_size=5), said=turns, window=st.sampled_from([2_000, 3_000, 8_000]))
+folds = st.fixed_dictionaries(
+    {"goal": texts, "facts": st.lists(texts, max_size=5), "done": st.lists(texts, max_size=5)}
+)
+
+
+@given(
+    files=st.lists(texts, min_size=5, max_size=5),
+    said=turns,
+    window=st.sampled_from([2_000, 3_000, 8_000]),
+    folded=folds,
+    through=st.integers(0, 6),
+)
 @pytest.mark.timeout(120)
 def test_whatever_stands_in_files_and_history_the_prompt_fits_and_is_valid(
-    opened: Opener, files: list[str], said: list[tuple[str, str]], window: int
+    opened: Opener, files: list[str], said: list[tuple[str, str]], window: int, folded: dict[str, object], through: int
 ) -> None:
     memory = opened(context_window_tokens=window)
     for name, text in zip(("AGENTS.md", "SOUL.md", "TOOLS.md", "USER.md", "memory/MEMORY.md"), files, strict=True):
         write(memory, name, text.encode("utf-8", "replace").decode())
     transcript = Transcript(messages=[stored(n, role=r, content=t) for n, (r, t) in enumerate(said, 1)])
+    transcript.state = {"folded_through": through, "folded_summary": folded}
     specs = [tool.spec() for tool in tools.available(memory.store).values()]
     prompt = context.assemble(memory.store, transcript, specs)
     schema = sum(tokens.estimate(json.dumps(s.wire(), ensure_ascii=False)) for s in prompt.tools)
@@ -173,5 +185,5 @@ def test_whatever_stands_in_files_and_history_the_prompt_fits_and_is_valid(
     assert prompt.budget + reply + schema <= window
     assert all(isinstance(m["content"], str | list) for m in prompt.messages)
     last = next((m for m in reversed(transcript.messages) if m.role == "user"), None)
-    if last is not None and last.text.strip():
+    if last is not None and last.text.strip() and last.n > transcript.folded_through:
         assert any(m["role"] == "user" for m in prompt.messages)

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 @pytest.mark.parametrize("failing", [0.0, 1 / 3, 1.0], ids=["good", "one call in three fails", "down"])
 def test_a_conversation_of_two_thousand_messages(folder: Path, failing: float) -> None:
-    told = run(folder, failing=failing)
+    told = run(folder, turns=1_000 if failing < 1 else 400, failing=failing)
     assert told.missing() == []
     assert max(told.sizes()) <= WINDOW - REPLY
     messages = told.memory.history(key=KEY)[1].messages

@@ -135,6 +135,18 @@ class Memory:
         """One round of the worker, here and now: for programs that run no worker of their own."""
         self.worker(done).once()
 
+    def due(self) -> dict[str, list[str]]:
+        """The work that waits for the worker in open conversations, by session id; under "" that on the facts."""
+        from letopis.lifecycle import housekeep, tidy
+
+        found = {}
+        for line in self.store.sessions.all():
+            if line.state == "live":
+                transcript = self.store.sessions.transcript(line.session_id, line.key)
+                found[line.session_id] = housekeep.due(self.store, self.models, transcript, self.room(transcript))
+        found[""] = ["tidy"] if tidy.is_due(self.store) else []
+        return {name: what for name, what in found.items() if what}
+
     def room(self, transcript: Transcript) -> int:
         """How many tokens the next prompt of a session has for its conversation."""
         from letopis import context, tools

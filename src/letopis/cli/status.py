@@ -21,6 +21,7 @@ def command(app: App) -> None:
          "completion_tokens": u.completion_tokens}
         for (model, purpose), u in store.usage.totals().items()
     ]  # fmt: skip
+    due = memory.due()
     record = {
         "status": "ok",
         "workspace": str(store.workspace.root),
@@ -31,6 +32,7 @@ def command(app: App) -> None:
         "sessions": {name: states[name] for name in ("live", "closing", "archived")},
         "messages": sum(line.message_count for line in sessions),
         "queue": store.sessions.closing(),
+        "due": due,
         "usage": usage,
     }
     model = record["model"] or "none configured: facts, search and transcripts work without one"
@@ -41,6 +43,7 @@ def command(app: App) -> None:
         f"sessions   {states['live']} live, {states['closing']} closing, {states['archived']} archived; "
         f"{record['messages']} messages",
     ]
+    lines += [f"due        {name or 'MEMORY.md'}: {', '.join(what)}" for name, what in due.items()]
     lines += [
         f"tokens     {row['model']}, {row['purpose']}: {row['calls']} calls, {row['prompt_tokens']} in, "
         f"{row['completion_tokens']} out"

@@ -110,6 +110,11 @@ def attempt(store: Store, model: ChatModel, transcript: Transcript) -> Batch | F
     return batch
 
 
+def failures(store: Store, transcript: Transcript) -> int:
+    """How often in a row this session's facts could not be taken, as far as that was lately."""
+    return _streak(transcript, store.clock.now())
+
+
 def _counted(store: Store, transcript: Transcript, error: ModelError) -> Failed:
     now, start = store.clock.now(), _start(store, transcript) + 1
     count = _streak(transcript, now) + 1
@@ -125,7 +130,6 @@ def _counted(store: Store, transcript: Transcript, error: ModelError) -> Failed:
 
 
 def _streak(transcript: Transcript, now: datetime) -> int:
-    """How often in a row this session's facts could not be taken, as far as that was lately."""
     found = transcript.state.get("consolidation_failures")
     if not isinstance(found, dict) or not isinstance(found.get("count"), int):
         return 0

@@ -51,7 +51,8 @@ def due(store: Store, models: Models, transcript: Transcript, room: int) -> list
         out.append("consolidate")
     if fold.due(store, transcript, room):
         out.append("fold" if store.settings.compression.enabled else "flush")
-    return out
+    streak = facts.failures(store, transcript)
+    return [*out, f"{streak} failures in a row"] if streak else out
 
 
 def housekeep(
