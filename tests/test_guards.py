@@ -1,10 +1,12 @@
 """What may become a fact: supported by what was said, and nothing else."""
 
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from letopis.model import guards
+from letopis.model import dates, guards
 from letopis.model.facts import Document, parse
 from letopis.model.proposals import Operation
 from letopis.model.update import Decider, Evidence, from_whole_file
@@ -128,3 +130,25 @@ def test_an_elided_file_never_replaces_the_memory() -> None:
 def test_any_text_gets_an_answer(text: str) -> None:
     assert isinstance(guards.form_of_proposed(text), str)
     assert isinstance(guards.support(text, [SAID[1]], [SAID[1]]), str)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Встреча с Анной завтра в 15:00", "Встреча с Анной 2026-03-03 в 15:00"),
+        ("The report is due on Friday", "The report is due on 2026-03-06"),
+        ("Отчёт нужен в пятницу", "Отчёт нужен 2026-03-06"),
+        ("В понедельник встречались с юристом", "2026-02-23 встречались с юристом"),
+        ("We met on Sunday", "We met on 2026-03-01"),
+        ("Отпуск через 2 недели", "Отпуск 2026-03-16"),
+        ("The lease ends in 10 days", "The lease ends 2026-03-12"),
+        ("Уборка каждую пятницу", "Уборка каждую пятницу"),
+        ("Созвон по средам", "Созвон по средам"),
+        ("Любит завтракать дома", "Любит завтракать дома"),
+        ("Газета «Сегодняшний день»", "Газета «Сегодняшний день»"),
+        ("Her film is Tomorrow Never Dies", "Her film is Tomorrow Never Dies"),
+        ("Завтра лечу в Казань", "2026-03-03 лечу в Казань"),
+    ],
+)
+def test_a_relative_day_becomes_a_date_when_a_fact_is_kept(said: str, kept: str) -> None:
+    assert dates.anchored(said, date(2026, 3, 2)) == kept

@@ -109,6 +109,48 @@ def _relative(text: str, said_on: date) -> Iterator[date]:
             yield from (said_on + timedelta(days=ahead + shift) for shift in (-7, 0, 7))
 
 
+_PHRASES = "|".join(sorted(map(re.escape, _RELATIVE), key=len, reverse=True))
+_WEEKDAY = "|".join(f"(?P<d{at}>{pattern})" for at, pattern in enumerate(_WEEKDAYS))
+_ANCHORED = re.compile(
+    rf"(?i)(?<![\w-])(?:(?P<phrase>{_PHRASES})|(?P<count>in|через)\s+(?P<n>\d{{1,3}})\s+"
+    r"(?P<unit>days?|weeks?|дн\w*|ден\w*|недел\w*)"
+    rf"|(?:on|во?)\s+(?:this\s+|next\s+|(?P<past>last\s+|прошл\w+\s+)|(?:эту|этот|следующ\w+)\s+)?(?:{_WEEKDAY}))(?![\w-])"
+)
+_PAST = re.compile(r"(?i)\b(?:was|were|met|had|did|went|came|said|\w{3,}ed|\w{2,}(?:л|ла|ли|ло|лся|лась|лись))\b")
+
+
+def anchored(text: str, said_on: date) -> str:
+    """The text with days that are relative to the one it was said on written out: `2026-03-01`.
+
+    A weekday is the next one, or the last one where the sentence tells of the past; what comes
+    again and again ("every Friday", «по пятницам») stays.
+    """
+    past = _PAST.search(text) is not None
+
+    def written(match: re.Match[str]) -> str:
+        before = text[: match.start()]
+        quoted = before.count("«") > before.count("»") or before.count('"') % 2
+        if quoted or (before.strip() and match[0][0].isupper()):
+            return match[0]  # a title: "Tomorrow Never Dies"
+        day = said_on + timedelta(days=_distance(match, said_on, past))
+        lead = "on " if match[0][:3].casefold() == "on " else ""
+        return lead + day.isoformat()
+
+    return _ANCHORED.sub(written, text)
+
+
+def _distance(match: re.Match[str], said_on: date, past: bool) -> int:
+    if match["phrase"]:
+        return _RELATIVE[match["phrase"].casefold()]
+    if match["count"]:
+        return int(match["n"]) * (7 if match["unit"].casefold().startswith(("week", "недел")) else 1)
+    weekday = next(at for at in range(7) if match[f"d{at}"])
+    ahead = (weekday - said_on.weekday()) % 7
+    if match["past"] or past:
+        return ahead - 7
+    return ahead or 7
+
+
 def spelled_numbers(text: str) -> Iterator[str]:
     """The figures of numbers that the text spells out."""
     for word in re.findall(r"[a-zа-яё]+", text.casefold()):

@@ -3,8 +3,9 @@
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 
-from letopis.model import explicit, facts, guards
+from letopis.model import dates, explicit, facts, guards
 from letopis.model.facts import Document, Fact
 from letopis.model.journal import Event
 from letopis.model.messages import Message
@@ -80,7 +81,9 @@ class Decider:
         reason = guards.form(text) if self.trusted else self._proposed(text, operation)
         if reason:
             return reason
-        sources = tuple(f"{self.evidence.session_id}#{m.n}" for m in self.evidence.cited(operation.source))
+        cited = self.evidence.cited(operation.source)
+        sources = tuple(f"{self.evidence.session_id}#{m.n}" for m in cited)
+        text = _with_days(text, cited)
         section = self._section(operation.section)
         if operation.op == "add":
             fresh = facts.new_id(text, self.state)
@@ -136,6 +139,14 @@ class Decider:
         del self.state[target.id]
         self.decided.events.append(Event(self.make_id(), "removed", target, None, operation.reason))
         return ""
+
+
+def _with_days(text: str, cited: Sequence[Message]) -> str:
+    """The fact with its relative days written out, from the day of the message that tells it."""
+    try:
+        return dates.anchored(text, date.fromisoformat(cited[0].timestamp[:10])) if cited else text
+    except ValueError:
+        return text
 
 
 def _loses(event: Event) -> bool:
