@@ -54,14 +54,15 @@ def assemble(
     tools: Sequence[ToolSpec] = (),
     shared: bool = False,
     persona: str = "default",
+    reserve: int = 0,
 ) -> Prompt:
-    """The prompt for the next reply in a session. It always fits the window."""
-    frame = _framed(store, transcript, tools, shared, persona)
+    """The prompt for the next reply in a session. It always fits the window, with `reserve` tokens left free."""
+    frame = _framed(store, transcript, tools, shared, persona, reserve)
     start = transcript.folded_through if transcript and store.settings.compression.enabled else 0
     told = history.windowed(transcript or Transcript(), frame.room, start)
     talk = Block("conversation", "", told.tokens, frame.room, _talk_cut(told))
     messages = [{"role": "system", "content": frame.system}, *told.messages]
-    used = frame.budget - frame.room + told.tokens
+    used = frame.budget - frame.room - reserve + told.tokens
     parts = (*frame.blocks, talk)
     left_out = told.turns_left_out
     return Prompt(messages, parts, frame.tools, used, frame.budget, frame.window, left_out, used + frame.schema)
@@ -88,7 +89,12 @@ class _Frame:
 
 
 def _framed(
-    store: Store, transcript: Transcript | None, tools: Sequence[ToolSpec], shared: bool, persona: str
+    store: Store,
+    transcript: Transcript | None,
+    tools: Sequence[ToolSpec],
+    shared: bool,
+    persona: str,
+    reserve: int = 0,
 ) -> _Frame:
     window = store.settings.context_window_tokens
     measured = store.usage.correction(store.settings.model.name)
@@ -98,7 +104,7 @@ def _framed(
     parts = blocks.fitted(_drafts(store, transcript, shared, persona), budget)
     system = _system_text(store, parts)
     used = tokens.estimate(system) + tokens.MESSAGE_OVERHEAD
-    return _Frame(system, tuple(parts), tools, window, budget, max(0, budget - used), schema)
+    return _Frame(system, tuple(parts), tools, window, budget, max(0, budget - used - reserve), schema)
 
 
 def _affordable(tools: Sequence[ToolSpec], budget: int) -> tuple[tuple[ToolSpec, ...], int]:

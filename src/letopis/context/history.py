@@ -63,7 +63,7 @@ def _history(chosen: Sequence[list[dict[str, Any]]], left_out: int, cut: str) ->
 def _turn_start(messages: Sequence[Message], first: int, end: int) -> int:
     """Where the turn begins whose last message stands before `end`."""
     at = end - 1
-    while at > first and messages[at].role != "user":
+    while at > first and not turns.begins(messages[at]):
         at -= 1
     return at
 

@@ -57,14 +57,16 @@ class Database:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         deadline, damaged = time.monotonic() + _BUSY_SECONDS, 0
         while damaged < 3:
-            connection = sqlite3.connect(
-                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
-            )
+            connection = None
             try:
+                connection = sqlite3.connect(
+                    self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                )
                 prepare(connection)
                 return connection
             except sqlite3.Error as error:
-                connection.close()
+                if connection is not None:
+                    connection.close()
                 if _is_damage(error):
                     damaged += 1
                     self.set_aside()

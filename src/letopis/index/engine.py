@@ -37,6 +37,12 @@ _COUNTS = (
     "WHERE v.digest IS NULL OR v.vector = zeroblob(length(v.vector))",
 )
 _LONGEST_QUESTION = 4_000
+_SAID_AT_MOST = 400
+_SAID = (
+    "SELECT DISTINCT n FROM (SELECT u.n AS n FROM words w JOIN pieces p ON p.id = w.rowid "
+    "JOIN units u ON u.id = p.unit JOIN sources s ON s.id = u.source "
+    "WHERE words MATCH ? AND s.session_id = ? AND u.n < ? ORDER BY w.rowid DESC LIMIT ?)"
+)
 _MEANT = 1.5  # a unit without any of the words must be so many deviations nearer than the others
 
 
@@ -166,6 +172,24 @@ class Index:
         if held.missing == len(corpus.columns.piece) or not np.isfinite(vector).all():
             return None
         return held.cosines(vector)
+
+    def said(self, session_id: str, asked: Sequence[str], before: int) -> dict[int, int] | None:
+        """How many of these terms each message of a session holds, by number; of a common term the newest only.
+
+        None where the index does not have all of the session yet. Raises SearchError.
+        """
+        with self._guard:
+            if self._synced(SYNC_SECONDS).stale:
+                return None
+            quoted = ['"' + term.replace('"', '""') + '"' for term in asked]
+            counts: dict[int, int] = {}
+            with self._opened().reading() as connection:
+                for match in quoted:
+                    for (n,) in connection.execute(_SAID, (match, session_id, before, _SAID_AT_MOST)):
+                        counts[n] = counts.get(n, 0) + 1
+                for (n,) in connection.execute(_SAID, (" AND ".join(quoted), session_id, before, _SAID_AT_MOST)):
+                    counts[n] = len(quoted)
+            return counts
 
     # --- keeping it up to date ----------------------------------------------------------------
 

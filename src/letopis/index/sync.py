@@ -16,12 +16,11 @@ from letopis.errors import OutsideWorkspace, Unreadable
 from letopis.index.database import Database
 from letopis.model import answers, blocks, pieces, summary, terms
 from letopis.model.digest import is_closed
-from letopis.model.messages import Message
+from letopis.model.messages import SEARCHED_ROLES, Message
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 from letopis.store.scanning import Stamp
 
-_SEARCHED_ROLES = ("user", "assistant", "tool")
 _UNIT_COLUMNS = "source, section, position, n, last, kind, role, speaker, day, gives, heading, superseded, text"
 _MOVED = "moved/"  # the name of rows whose file is now another session's, until their own is seen
 _TOO_FRESH = 2.0  # a file modified so shortly before it was looked at is looked at again
@@ -204,7 +203,7 @@ def _units_of_transcript(transcript: Transcript, newest: int) -> Iterable[Unit]:
 
 
 def _is_searched(message: Message) -> bool:
-    said = message.role in _SEARCHED_ROLES and not message.internal and not message.service
+    said = message.role in SEARCHED_ROLES and not message.internal and not message.service
     return said and bool(message.text.strip())
 
 

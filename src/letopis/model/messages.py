@@ -12,6 +12,7 @@ from typing import Any
 
 from letopis.errors import InvalidInput
 
+SEARCHED_ROLES = ("user", "assistant", "tool")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 DEEPEST = 100
 _OURS = ("_type", "n", "timestamp", "received")

@@ -12,10 +12,15 @@ def split(messages: Iterable[Message]) -> list[Turn]:
     """The turns of a history; what stands before the first user message is a turn of its own."""
     turns: list[list[Message]] = []
     for message in messages:
-        if message.role == "user" or not turns:
+        if begins(message) or not turns:
             turns.append([])
         turns[-1].append(message)
     return [tuple(turn) for turn in turns]
+
+
+def begins(message: Message) -> bool:
+    """Whether a turn begins with this message: one of the user, and not a look-up's answer."""
+    return message.role == "user" and not message.internal
 
 
 def leaving(costs: Sequence[int], trigger: int, target: int) -> int:

@@ -47,9 +47,9 @@ class Tool:
 
 def available(store: Store) -> dict[str, Tool]:
     """The tools of a workspace, by name."""
-    from letopis.tools import memory_search, memory_trace, save_memory, session_history, session_list
+    from letopis.tools import history_search, memory_search, memory_trace, save_memory, session_history, session_list
 
-    tools = [save_memory.TOOL, session_list.TOOL, session_history.TOOL, memory_trace.TOOL]
+    tools = [save_memory.TOOL, session_list.TOOL, session_history.TOOL, history_search.TOOL, memory_trace.TOOL]
     if store.settings.vector_memory.enabled:
         tools.append(memory_search.TOOL)
     return {tool.name: tool for tool in tools}
