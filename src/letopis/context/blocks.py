@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from letopis.model import tokens
+from letopis.model import anchoring, tokens
+from letopis.model.anchoring import Anchor
 from letopis.model.facts import DEFAULT_TEXT, Document, without, without_prose
 from letopis.model.text import printable, shorten
 from letopis.store import Store
@@ -17,6 +18,7 @@ SHARES = {
     "system": (0.06, 0.12),
     "MEMORY.md": (0.15, 0.30),
     "folded": (0.08, 0.18),
+    "anchors": (0.06, 0.15),
     "USER.md": (0.08, 0.14),
     "SOUL.md": (0.06, 0.12),
     "AGENTS.md": (0.06, 0.12),
@@ -98,6 +100,21 @@ def of_memory(store: Store) -> Draft | None:
         return replace(block, cut="; ".join(filter(None, [cut, block.cut])))
 
     return Draft("MEMORY.md", tokens.estimate(whole), within)
+
+
+def of_anchors(anchors: Sequence[Anchor], upto: int) -> Draft | None:
+    """The data of the messages that are not in sight any more, up to number `upto`."""
+    entries = [entry for entry in anchoring.ledger(anchors) if entry.item.n <= upto]
+    if not entries:
+        return None
+    needed = tokens.estimate(anchoring.text(entries, 1 << 30))
+
+    def within(cap: int) -> Block:
+        text = anchoring.text(entries, cap - _MARK_TOKENS if needed > cap else cap)
+        cut = "older items are named by their messages only" if needed > cap else ""
+        return replace(cut_block("anchors", text, cap), cut=cut)
+
+    return Draft("anchors", needed, within)
 
 
 def fitted(drafts: Sequence[Draft], budget: int) -> list[Block]:

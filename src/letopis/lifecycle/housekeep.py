@@ -13,6 +13,7 @@ from letopis.lifecycle.shared import is_shared
 from letopis.llm import ChatModel
 from letopis.llm.connect import Models
 from letopis.model.transcript import Transcript
+from letopis.short_term.anchors import place
 from letopis.store import Store
 
 Report = Callable[[str], None]
@@ -67,7 +68,7 @@ def housekeep(
     work = _Work(store, models.background, session_id, room, report, stop, [], [])
     try:
         with store.work_lock(session_id):
-            for step in (_consolidate, _fold, _digest):
+            for step in (_anchor, _consolidate, _fold, _digest):
                 if not stop():
                     _carefully(work, step)
     except Busy:
@@ -114,6 +115,11 @@ def _fold(work: _Work) -> None:
         reached = fold.fold(work.store, work.model, transcript, upto, room)
         work.done.append("folded" if work.store.settings.compression.enabled else "flushed")
         transcript = work.transcript()
+
+
+def _anchor(work: _Work) -> None:
+    if place(work.store, work.transcript()) is not None:
+        work.done.append("anchored")
 
 
 def _digest(work: _Work) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from letopis.model import jsonl
+from letopis.model import anchoring, jsonl
+from letopis.model.anchoring import Anchor
 from letopis.model.messages import Message, from_stored
 
 POINTERS = ("last_consolidated", "last_flushed", "folded_through")
@@ -77,6 +78,7 @@ class Transcript:
     messages: list[Message] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     superseded: list[tuple[int, int]] = field(default_factory=list)
+    anchors: list[Anchor] = field(default_factory=list)
     ended_at: str | None = None
     plan: Plan | None = None
     bad: list[jsonl.BadLine] = field(default_factory=list)
@@ -127,6 +129,7 @@ class Transcript:
             messages=list(self.messages),
             state=dict(self.state),
             superseded=list(self.superseded),
+            anchors=list(self.anchors),
             bad=list(self.bad),
         )
 
@@ -169,6 +172,9 @@ class Transcript:
             pair = record.get("n")
             if isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int) for x in pair):
                 self.superseded.append((pair[0], pair[1]))
+        elif kind == "anchor":
+            anchor = anchoring.parse(record)
+            self.anchors += [anchor] if anchor is not None else []
         elif kind == "closed":
             ended = record.get("ended_at")
             self.ended_at = ended if isinstance(ended, str) else self.updated_at

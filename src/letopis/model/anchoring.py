@@ -1,0 +1,187 @@
+"""Anchors: the exact data of one conversation (prices, dates, rates, decisions), each with its message.
+
+An item's newest value counts, and what it replaces is named as outdated. Nothing is invented: an
+item is a row or a sentence as it was said.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from letopis.model import extract, figures, secrets, tokens
+from letopis.model.messages import Message
+from letopis.model.text import content_stems, is_cyrillic, one_line, shorten
+
+LENGTH = 3_000
+LONGEST = 200
+_ROWS_OF_DATA = 2
+_ROW = re.compile(r"^\s*(?:[-*•+]|\d{1,3}[.)])\s+|^\s*\|")
+_RULE = re.compile(r"^[\s|:+-]*$")
+_FILLER = frozenset(
+    content_stems(
+        "теперь сейчас уже стал стала стало стоит составляет равна равен исправление поправка правка уточнение новая "
+        "новый новое изменилась изменился now actually correction update updated new changed became costs equals"
+    )
+)
+_TOPIC_WORDS, _TOPIC_SEEN, _TOPIC_SHARE = 4, 8, 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What message `n` says."""
+
+    text: str
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A save point: the data of messages `first` to `last`, and why it was placed."""
+
+    topic: str
+    data: tuple[Item, ...]
+    first: int
+    last: int
+    reason: str
+
+    def record(self, session_id: str, at: str) -> dict[str, Any]:
+        """The anchor as its line in a transcript."""
+        data = [{"text": item.text, "n": item.n} for item in self.data]
+        where = {"from": self.first, "to": self.last, "reason": self.reason}
+        return {"_type": "anchor", "session_id": session_id, "at": at, "topic": self.topic, "data": data, **where}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item in its newest form, and the values that it had before."""
+
+    item: Item
+    outdated: tuple[Item, ...]
+
+
+def parse(record: Mapping[str, Any]) -> Anchor | None:
+    """The anchor on a line, or None where it is not one."""
+    first, last, data = record.get("from"), record.get("to"), record.get("data")
+    if not (isinstance(first, int) and isinstance(last, int) and isinstance(data, list)):
+        return None
+    items = tuple(
+        Item(entry["text"], entry["n"])
+        for entry in data
+        if isinstance(entry, Mapping) and isinstance(entry.get("text"), str) and isinstance(entry.get("n"), int)
+    )
+    return Anchor(str(record.get("topic") or ""), items, first, last, str(record.get("reason") or ""))
+
+
+def items(messages: Iterable[Message]) -> list[Item]:
+    """The rows and sentences with data in them, in order."""
+    out = []
+    for message in messages:
+        if message.internal or message.service or message.role not in ("user", "assistant", "tool"):
+            continue
+        prose = [line for line in message.text.splitlines() if not _ROW.match(line)]
+        out += [Item(text, message.n) for text in _rows(message.text)]
+        if message.spoken:
+            told = extract.sentences([_with_text(message, "\n".join(prose))])
+            out += [Item(s.text, s.n) for s in told if s.kind in ("facts", "decided")]
+    return [item for item in out if not secrets.holds_secret(item.text)]
+
+
+def _with_text(message: Message, text: str) -> Message:
+    return Message(message.n, message.timestamp, message.role, {**message.stored, "content": text})
+
+
+def _rows(text: str) -> list[str]:
+    """The rows of lists and tables that hold a figure, each under the heading that stands above it."""
+    out: list[str] = []
+    heading = ""
+    for line in text.splitlines():
+        if _ROW.match(line):
+            bare = one_line(_ROW.sub("", line).replace("|", " · ")).strip(" ·")
+            if not _RULE.match(line) and any(c.isdigit() for c in bare):
+                out.append(shorten(f"{heading} {bare}".strip(), LONGEST))
+        elif line.strip():
+            heading = one_line(line).strip("# *") if line.rstrip().endswith(":") or line.startswith("#") else ""
+    return out
+
+
+@lru_cache(maxsize=65_536)
+def subject(text: str) -> frozenset[str]:
+    """What an item is about: its words without its figures."""
+    bare = re.sub(r"\d[\d\s.,:/%]*", " ", figures.ungrouped(text))
+    return frozenset(content_stems(bare)) - _FILLER
+
+
+def ledger(anchors: Iterable[Anchor]) -> list[Entry]:
+    """Every item once, in its newest form, oldest message first."""
+    found: dict[frozenset[str], Entry] = {}
+    for anchor in anchors:
+        for item in anchor.data:
+            key = subject(item.text) or frozenset({item.text})
+            known = found.pop(key, None)
+            if known is None or known.item.text == item.text:
+                found[key] = Entry(item, known.outdated if known else ())
+            else:
+                found[key] = Entry(item, (*known.outdated, known.item))
+    return list(found.values())
+
+
+def due(pending: Sequence[Message], before: Sequence[Message], known: Iterable[Anchor]) -> str:
+    """Why an anchor should be placed after these messages, or an empty text."""
+    new = items(pending)
+    if any(m.role == "tool" for m in pending) and any(item.n for item in new):
+        return "a tool gave data"
+    if sum(1 for m in pending for _ in _rows(m.text)) >= _ROWS_OF_DATA:
+        return "a list or table"
+    values = {subject(e.item.text): figures.meant(e.item.text) for e in ledger(known)} if new else {}
+    if any(values.get(subject(i.text), set()) - figures.meant(i.text) for i in new):
+        return "a figure was corrected"
+    if pending and shifted(pending[-1] if pending[-1].role == "user" else pending[0], before):
+        return "the topic changed"
+    return "length" if sum(len(m.text) for m in pending if m.spoken) >= LENGTH else ""
+
+
+def shifted(message: Message, before: Sequence[Message]) -> bool:
+    """Whether a message of the user speaks of something else than the conversation so far, by its words."""
+    own = set(content_stems(message.text))
+    running: Counter[str] = Counter()
+    for earlier in before[-_TOPIC_SEEN:]:
+        running.update(set(content_stems(earlier.text)))
+    if message.role != "user" or len(own) < _TOPIC_WORDS or len(running) < _TOPIC_WORDS * 2:
+        return False
+    return len(own & running.keys()) / len(own) < _TOPIC_SHARE
+
+
+def topic(messages: Sequence[Message]) -> str:
+    """The words that the messages say most."""
+    counted: Counter[str] = Counter()
+    for message in messages:
+        counted.update(w for w in dict.fromkeys(re.findall(r"[^\W\d_]{4,}", message.text.casefold())))
+    return ", ".join(word for word, _ in counted.most_common(3))
+
+
+def text(entries: Sequence[Entry], budget: int) -> str:
+    """The entries as they stand in a prompt, the newest that fit; what does not fit is named by its message."""
+    shown: list[str] = []
+    left_out: list[int] = []
+    for entry in reversed(entries):
+        line = _line(entry)
+        budget -= tokens.estimate(line) + 1
+        if budget < 0:
+            left_out.append(entry.item.n)
+        else:
+            shown.append(line)
+    if left_out:
+        numbers = ", ".join(f"#{n}" for n in sorted(set(left_out))[:40])
+        shown.append(f"- … {numbers}")
+    return "\n".join(reversed(shown))
+
+
+def _line(entry: Entry) -> str:
+    line = f"- {entry.item.text} (#{entry.item.n})"
+    if not entry.outdated:
+        return line
+    word = "устарело" if is_cyrillic(entry.item.text) else "outdated"
+    return f"{line} [{word}: {'; '.join(f'{old.text} (#{old.n})' for old in entry.outdated[-2:])}]"
