@@ -4,6 +4,7 @@ Lines are fed in order; for everything but messages the last one wins, so a tran
 never rewritten. A damaged line is counted and the others are read.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -144,6 +145,11 @@ class Transcript:
         later = self.state.get("metadata")
         first = self.header.metadata if self.header else {}
         return {**first, **later} if isinstance(later, Mapping) else first
+
+    def message(self, n: int) -> Message | None:
+        """The message of a number."""
+        at = bisect_left(self.messages, n, key=lambda message: message.n)
+        return self.messages[at] if at < len(self.messages) and self.messages[at].n == n else None
 
     def is_superseded(self, n: int) -> bool:
         """Whether a client edited or regenerated the turn of message `n`."""

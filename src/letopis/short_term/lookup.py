@@ -87,17 +87,16 @@ def _exactly(transcript: Transcript, words: str, numbers: list[int]) -> list[int
     signed = [w.strip('.,;:!?«»"()') for w in signed]
     if not signed:
         return numbers
-    texts = {m.n: normalise(m.text) for m in transcript.messages if m.n in set(numbers)}
+    texts = {n: normalise(m.text) for n in numbers if (m := transcript.message(n)) is not None}
     return sorted(numbers, key=lambda n: not all(w in texts.get(n, "") for w in signed))
 
 
 def _answered(
     transcript: Transcript, words: str, asked: Sequence[str], numbers: Sequence[int], every: bool, budget: int
 ) -> Looked:
-    by_number = {m.n: m for m in transcript.messages}
     lines: list[Line] = []
     for n in numbers[:MOST]:
-        message = by_number.get(n)
+        message = transcript.message(n)
         if message is None:
             continue
         text = secrets.redact(_excerpt(message, set(asked)))
