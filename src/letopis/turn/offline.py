@@ -48,6 +48,7 @@ def respond(store: Store, index: Index, transcript: Transcript, n: int, shared: 
 def _quoted(index: Index, text: str, itself: str, within: str | None, words: dict[str, str]) -> str:
     found = index.search(Query(text, "all", _SHOWN * 4, within=within, exclude=itself))
     kept = [hit for hit in found.hits if hit.role != "assistant" and hit.kind != "raw"]
+    kept.sort(key=lambda hit: hit.kind in ("daily", "digest"))  # what was said itself before notes on it
     hits = ([hit for hit in kept if hit.matched] or kept)[:_SHOWN]
     if not hits:
         return words["nothing"]
