@@ -122,33 +122,33 @@ _PAST = re.compile(r"(?i)\b(?:was|were|met|had|did|went|came|said|\w{3,}ed|\w{2,
 def anchored(text: str, said_on: date) -> str:
     """The text with days that are relative to the one it was said on written out: `2026-03-01`.
 
-    A weekday is the next one, or the last one where the sentence tells of the past; what comes
-    again and again ("every Friday", «по пятницам») stays.
+    A weekday is the next one, or with "last" the one before. It stays as it is where the sentence may
+    tell of the past, and where it comes again and again ("every Friday", «по пятницам»).
     """
     past = _PAST.search(text) is not None
 
     def written(match: re.Match[str]) -> str:
         before = text[: match.start()]
         quoted = before.count("«") > before.count("»") or before.count('"') % 2
-        if quoted or (before.strip() and match[0][0].isupper()):
-            return match[0]  # a title: "Tomorrow Never Dies"
-        day = said_on + timedelta(days=_distance(match, said_on, past))
+        title = before.strip() and match[0][0].isupper()  # "Tomorrow Never Dies"
+        weekday = not match["phrase"] and not match["count"]
+        if quoted or title or (weekday and past and not match["past"]):
+            return match[0]
+        day = said_on + timedelta(days=_distance(match, said_on))
         lead = "on " if match[0][:3].casefold() == "on " else ""
         return lead + day.isoformat()
 
     return _ANCHORED.sub(written, text)
 
 
-def _distance(match: re.Match[str], said_on: date, past: bool) -> int:
+def _distance(match: re.Match[str], said_on: date) -> int:
     if match["phrase"]:
         return _RELATIVE[match["phrase"].casefold()]
     if match["count"]:
         return int(match["n"]) * (7 if match["unit"].casefold().startswith(("week", "недел")) else 1)
     weekday = next(at for at in range(7) if match[f"d{at}"])
     ahead = (weekday - said_on.weekday()) % 7
-    if match["past"] or past:
-        return ahead - 7
-    return ahead or 7
+    return ahead - 7 if match["past"] else ahead or 7
 
 
 def spelled_numbers(text: str) -> Iterator[str]:

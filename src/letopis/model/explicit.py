@@ -79,9 +79,9 @@ def told(message: str, previous: str = "") -> list[Request]:
 _POINT_KEEP = re.compile(
     _LEAD + r"(?:(?:считай(?:те)?|запомни(?:те)?)\s+это(?:\s+(?:[\w-]+\s+){0,3}?(?:решени\w+|приоритет\w*|правил\w+"
     r"|договор\w+|важн\w+|факт\w*))?|это\s+(?:теперь\s+)?(?:наш\w*\s+)?нов\w+\s+(?:[\w-]+\s+){0,2}?"
-    r"(?:приоритет|решени|правил|план|цел)\w*(?:\s+[\w-]+){0,2}"
+    r"(?:приоритет|решени|правил)\w*(?:\s+[\w-]+){0,2}"
     r"|consider (?:this|that|it) (?:as )?(?:an? |our |the )?(?:[\w-]+ ){0,3}?(?:decision|priority|rule|agreement)"
-    r"|this is (?:now )?(?:our|the|a|my) new (?:[\w-]+ ){0,2}?(?:priority|decision|rule|plan|goal)"
+    r"|this is (?:now )?(?:our|the|a|my) new (?:[\w-]+ ){0,2}?(?:priority|decision|rule)"
     r"|remember (?:this|that|it))\s*(?:[.!]|$)",
     re.IGNORECASE | re.MULTILINE,
 )
