@@ -158,4 +158,32 @@ def test_masks_are_numbered_and_in_the_language_of_the_text() -> None:
 def test_this_is_what_was_said_before_and_an_exchange_is_one_request(
     message: str, previous: str, expected: list[object]
 ) -> None:
-    assert explicit.told(message, previous) == expected
+    meant, answered = explicit.meant_by_this(previous, "")
+    found = explicit.told(message, meant)
+    assert not (answered and meant)
+    assert [(type(r), r.text) for r in found] == [(type(r), r.text) for r in expected]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "meant"),
+    [
+        ("Мы выбрали PostgreSQL.", "Отлично! Если нужна помощь, дайте знать.", "Мы выбрали PostgreSQL"),
+        ("Как хранить архив?", "Хороший вопрос. Архив хранят в JSONL. Дайте знать!", "Архив хранят в JSONL"),
+        ("Rent is due on the first. Remember that.", "Sure, tell me more.", "Rent is due on the first"),
+        ("Remember that the code is 4512", "Done. Let me know!", "The code is 4512"),
+        ("Привет?", "", ""),
+    ],
+)
+def test_this_is_the_persons_own_statement_or_the_sentence_that_answers(before: str, answer: str, meant: str) -> None:
+    assert explicit.meant_by_this(before, answer)[0] == meant
+
+
+def test_huge_texts_take_no_time() -> None:
+    huge = "x" * 300_000
+    for before, answer in (
+        (huge, huge),
+        (f"{huge}. Remember that {huge}", f"a. {huge}?"),
+        ("?" * 100_000, ". " * 50_000),
+    ):
+        explicit.meant_by_this(before, answer)
+        explicit.told(before + " Forget that.", answer[:100])

@@ -296,7 +296,7 @@ def test_a_large_memory_is_tidied_by_age_and_can_be_taken_back(opened: Opener, f
     assert gone is not None
     assert gone.text in archive
     assert gone.text not in texts
-    assert memory.search(f'"{gone.text}"', scope="notes").hits[0].kind == "archived fact"
+    assert memory.search(f'"{gone.text}"', scope="notes").hits[0].kind == "archived"
     tidy.undo(memory.store, events[0].id, "person")
     assert gone.text in [fact.text for fact in memory.facts()]
     assert gone.text not in (folder / "memory/facts-archive.md").read_text("utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from letopis.errors import Unavailable
-from letopis.lifecycle import tidy
+from letopis.lifecycle import archived, tidy
 from letopis.llm.connect import Models
 from letopis.llm.port import Request
 from letopis.llm.scripted import ScriptedModel, calling
@@ -68,9 +68,10 @@ def _check(folder: Path, memory: Memory) -> None:
     assert all(b < c for (_, b), (c, _) in pairwise(sorted(ranges))), ranges
     lines = Counter(line for line in notes.splitlines() if line.startswith("- Деталь"))
     assert not lines or max(lines.values()) == 1
-    archived = (folder / tidy.ARCHIVE).read_text("utf-8").splitlines() if (folder / tidy.ARCHIVE).exists() else []
+    note = folder / archived.NOTE
+    put_away = note.read_text("utf-8").splitlines() if note.exists() else []
     kept = {fact.text for fact in memory.facts()}
-    there = kept | {line[2:].partition(" <!--")[0] for line in archived if line.startswith("- ")}
+    there = kept | {line[2:].partition(" <!--")[0] for line in put_away if line.startswith("- ")}
     consumed = [m for m in transcript.messages if m.role == "user" and m.n <= transcript.last_consolidated]
     for message in consumed:
         assert message.text.partition(".")[0] in there

@@ -147,6 +147,16 @@ class Memory:
         found[""] = ["tidy"] if tidy.is_due(self.store) else []
         return {name: what for name, what in found.items() if what}
 
+    def unseen(self) -> int:
+        """How many archived sessions have messages from which no facts were taken, imported ones aside."""
+        taken: dict[str, int] = {}
+        for batch in self.store.facts.batches():
+            if batch.session_id is not None and batch.span is not None:
+                taken[batch.session_id] = max(batch.span[1], taken.get(batch.session_id, 0))
+        own = [line for line in self.store.sessions.all() if line.state == "archived" and "import" not in line.metadata]
+        kept = [line for line in own if line.metadata.get("shared") is not True]
+        return sum(taken.get(line.session_id, 0) < line.message_count for line in kept)
+
     def room(self, transcript: Transcript) -> int:
         """How many tokens the next prompt of a session has for its conversation."""
         from letopis import context, tools

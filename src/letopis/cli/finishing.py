@@ -37,8 +37,8 @@ def finish(app: App, memory: "Memory") -> None:
         )
 
 
-def show_outcome(app: App, outcome: Archived | Waiting | Worked | LetopisError) -> None:
-    """What came of one piece of background work; what went well inside a conversation is shown to programs only."""
+def show_outcome(app: App, outcome: Archived | Waiting | Worked | LetopisError, in_full: bool = False) -> None:
+    """What came of one piece of background work; what went well inside a conversation only `in_full`."""
     match outcome:
         case Archived(line, problems):
             record = {"event": "archived", "status": "ok", **line.record(), "problems": list(problems)}
@@ -51,7 +51,8 @@ def show_outcome(app: App, outcome: Archived | Waiting | Worked | LetopisError) 
             app.show(record, f"{session_id} stays in the queue: {reason}")
         case Worked(session_id, done, problems):
             record = {"event": "worked", "status": "ok", "session_id": session_id, "done": list(done)}
-            told = "\n".join(f"{session_id}: {problem}" for problem in problems)
+            lines = [f"{session_id}: {', '.join(done)}"] if done and in_full else []
+            told = "\n".join([*lines, *(f"{session_id}: {problem}" for problem in problems)])
             if app.json or told:
                 app.show({**record, "problems": list(problems)}, told)
         case LetopisError():

@@ -28,7 +28,10 @@ def show(app: App, as_of: str | None) -> None:
             section = fact.section
             lines += [f"\n{section}" if section else ""]
         lines.append(f"  {fact.id}  {fact.date or '          '}  {fact.text}")
-    text = view.problem or "\n".join(lines).strip("\n") or "Nothing is remembered yet; `letopis remember TEXT` begins."
+    none = (
+        f"Nothing was remembered on {as_of}." if as_of else "Nothing is remembered yet; `letopis remember TEXT` begins."
+    )
+    text = view.problem or "\n".join(lines).strip("\n") or none
     app.show({"status": "error" if view.problem else "ok", "facts": [fact_record(f) for f in facts],
               "problem": view.problem}, text)  # fmt: skip
     if view.problem:
@@ -56,7 +59,14 @@ def why(app: App, fact: str) -> None:
     from letopis.lifecycle.trace import trace
 
     found = trace(app.memory().store, fact)
-    lines = [f"{found.fact.id}  {found.fact.text}" + ("" if found.current else "  (no longer remembered)")]
+    state = (
+        ""
+        if found.current
+        else "  (archived: searched, not in prompts)"
+        if found.archived
+        else "  (no longer remembered)"
+    )
+    lines = [f"{found.fact.id}  {found.fact.text}{state}"]
     lines += [f"  {event_line(b, e)}" for b, e in found.events]
     for s in found.sources:
         lines.append(f"  source {s.source}  {s.timestamp[:16]}  {s.role}: {s.text}")
@@ -68,6 +78,7 @@ def why(app: App, fact: str) -> None:
         "status": "ok",
         "fact": fact_record(found.fact),
         "current": found.current,
+        "archived": found.archived,
         "events": [event_record(b, e) for b, e in found.events],
         "sources": [s.record() for s in found.sources],
         "missing": list(found.missing),

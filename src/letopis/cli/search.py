@@ -6,7 +6,7 @@ import click
 
 from letopis.cli.app import App, Day, common
 from letopis.model import terms
-from letopis.model.search import SCOPES, Hit
+from letopis.model.search import KINDS, SCOPES, Hit
 from letopis.model.text import one_line, shorten
 
 
@@ -18,7 +18,7 @@ from letopis.model.text import one_line, shorten
 @click.option("--session", "session_id", help="Only this session.")
 @click.option("--since", metavar="DATE", type=Day(), help="Not older than YYYY-MM-DD.")
 @click.option("--until", metavar="DATE", type=Day(), help="Not newer than YYYY-MM-DD.")
-@click.option("--kind", help="Only this kind: fact, summary, raw, daily, note, message …")
+@click.option("--kind", type=click.Choice(KINDS), help="Only this kind.")
 @click.option("--explain", is_flag=True, help="Show what each signal gave to the score.")
 @common
 def command(app: App, words: tuple[str, ...], scope: str, limit: int, explain: bool, **filters: str | None) -> None:

@@ -22,6 +22,7 @@ def command(app: App) -> None:
         for (model, purpose), u in store.usage.totals().items()
     ]  # fmt: skip
     due = memory.due()
+    unseen = memory.unseen()
     record = {
         "status": "ok",
         "workspace": str(store.workspace.root),
@@ -33,6 +34,7 @@ def command(app: App) -> None:
         "messages": sum(line.message_count for line in sessions),
         "queue": store.sessions.closing(),
         "due": due,
+        "unseen": unseen,
         "usage": usage,
     }
     model = record["model"] or "none configured: facts, search and transcripts work without one"
@@ -43,6 +45,9 @@ def command(app: App) -> None:
         f"sessions   {states['live']} live, {states['closing']} closing, {states['archived']} archived; "
         f"{record['messages']} messages",
     ]
+    lines += (
+        [f"unseen     {unseen} archived sessions whose facts no model took; `letopis consolidate`"] if unseen else []
+    )
     lines += [f"due        {name or 'MEMORY.md'}: {', '.join(what)}" for name, what in due.items()]
     lines += [
         f"tokens     {row['model']}, {row['purpose']}: {row['calls']} calls, {row['prompt_tokens']} in, "

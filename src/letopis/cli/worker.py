@@ -13,15 +13,20 @@ from letopis.cli.finishing import show_outcome
 @common
 def command(app: App, once: bool) -> None:
     """Close idle conversations and archive closed ones, until Ctrl-C."""
-    from letopis.lifecycle.worker import PAUSE
+    from letopis.lifecycle.worker import PAUSE, Outcome
 
     memory = app.memory()
-    worker = memory.worker(lambda outcome: show_outcome(app, outcome))
+    seen: list[Outcome] = []
+
+    def done(outcome: Outcome) -> None:
+        seen.append(outcome)
+        show_outcome(app, outcome, in_full=True)
+
+    worker = memory.worker(done)
     if once:
-        waiting = len(memory.store.sessions.closing())
         worker.once()
-        if not waiting:
-            app.show({"event": "idle", "status": "ok"}, "There was nothing to archive.")
+        if not seen:
+            app.show({"event": "idle", "status": "ok"}, "There was nothing to do.")
         return
     if not app.json:
         click.echo(f"Working on {memory.store.workspace.root}; Ctrl-C stops.", err=True)

@@ -22,6 +22,7 @@ from letopis.store import Store
 from letopis.store.scanning import Stamp
 
 _UNIT_COLUMNS = "source, section, position, n, last, kind, role, speaker, day, gives, heading, superseded, text"
+_OWN_HEADINGS = ("fact", "archived", "daily", "digest")  # notes whose headings are the program's and say nothing
 _MOVED = "moved/"  # the name of rows whose file is now another session's, until their own is seen
 _TOO_FRESH = 2.0  # a file modified so shortly before it was looked at is looked at again
 
@@ -147,6 +148,8 @@ def _units_of_note(name: str, text: str, of_session: bool) -> Iterable[Unit]:
     day = named if len(named) == 10 and named[4:5] == "-" and named[:4].isdigit() else ""
     sections: dict[str, int] = {}
     for at, block in enumerate(blocks.split(text)):
+        if kind in _OWN_HEADINGS and block.text.startswith("#") and "\n" not in block.text:
+            continue
         section = sections.setdefault(block.heading, len(sections))
         yield Unit(
             section, at, block.first, block.last, kind, "", "", block.date or day, block.heading, False, block.text

@@ -10,8 +10,8 @@ from letopis.errors import LetopisError
 from letopis.lifecycle import consolidate as facts
 from letopis.lifecycle.shared import is_shared
 from letopis.llm import ChatModel
+from letopis.model import folding, tokens
 from letopis.model import summary as notes
-from letopis.model import tokens
 from letopis.model.messages import Message
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Transcript
@@ -103,6 +103,6 @@ def _summarised(store: Store, model: ChatModel, line: SessionLine, transcript: T
     """Write the summary note of an archived session, which had none; the raw one stays and links to it."""
     from letopis.lifecycle.summarise import summarise
 
-    made = summarise(store, model, transcript.messages)
+    made = summarise(store, model, transcript.messages, folding.parse(transcript.state.get("folded_summary")).text())
     slug = notes.slug_of(made, transcript.messages)
     return store.closing.add_note(line, slug, lambda header: notes.render(header, made, transcript.messages))

@@ -76,6 +76,18 @@ def housekeep(
     return Worked(session_id, tuple(work.done), tuple(work.problems))
 
 
+def make_room(store: Store, session_id: str, room: int) -> bool:
+    """Fold, or flush, what a prompt with so much room cannot hold, without a model; whether anything was done."""
+    work = _Work(store, None, session_id, lambda transcript: room, lambda step: None, lambda: False, [], [])
+    try:
+        with store.work_lock(session_id):
+            for step in (_anchor, _fold):
+                _carefully(work, step)
+    except Busy:
+        pass
+    return "folded" in work.done
+
+
 def _carefully(work: _Work, step: Callable[[_Work], None]) -> None:
     """One step; a failure is told and stops no other step."""
     try:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from letopis.errors import FactRefused, NoSingleMatch
+from letopis.lifecycle import archived
 from letopis.lifecycle.shared import is_shared_key
 from letopis.model import facts, guards, secrets
 from letopis.model.facts import Document, Fact
@@ -78,6 +79,7 @@ def keep(store: Store, text: str, session_id: str, n: int, section: str = "", re
         return Known(known[0])
     event = batch.events[0]
     assert event.after is not None
+    archived.drop_known(store)
     return Kept(event.after, event.before, event.id)
 
 
@@ -96,10 +98,18 @@ def forget(store: Store, words: str, why: str = "asked to forget", session_id: s
     """
 
     def decide(document: Document) -> Sequence[Event]:
-        fact = single(words, document.facts)
+        try:
+            fact = single(words, document.facts)
+        except NoSingleMatch as error:
+            try:
+                fact = single(words, archived.facts_in(store))
+            except NoSingleMatch:
+                raise error from None
         return [Event(new_event_id(), "removed", fact, None, why)]
 
-    return _removed(store, decide, session_id)
+    removed = _removed(store, decide, session_id)
+    archived.drop(store, removed.fact.id)
+    return removed
 
 
 def _removed(store: Store, decide: Callable[[Document], Sequence[Event]], session_id: str | None) -> Removed:

@@ -19,15 +19,19 @@ FORM = Form(
 )
 
 
-def summarise(store: Store, model: ChatModel, messages: Sequence[Message]) -> Summary:
-    """The summary of these messages. Raises ModelError where no usable one was given."""
+def summarise(store: Store, model: ChatModel, messages: Sequence[Message], folded: str = "") -> Summary:
+    """The summary of these messages; `folded` tells in short what the older ones said.
+
+    Raises ModelError where no usable one was given.
+    """
     spoken = [m for m in messages if m.spoken and m.text.strip()]
     shown = material.newest_within(spoken, store.settings.context_window_tokens // 2)
     left_out = len(spoken) - len(shown)
-    note = f"\n\nThe first {left_out} messages did not fit and are not shown." if left_out else ""
+    earlier = f"What was said before, in short:\n{folded}\n\n" if folded and left_out else ""
+    note = f"\n\nThe first {left_out} messages did not fit and are not shown." if left_out and not earlier else ""
     request = [
         {"role": "system", "content": material.prompt("summary")},
-        {"role": "user", "content": material.fenced(shown) + note},
+        {"role": "user", "content": earlier + material.fenced(shown) + note},
     ]
 
     def check(summary: Summary) -> list[str]:

@@ -7,7 +7,7 @@ note is written first, then the journal, so nothing is ever in neither. Each ste
 from collections.abc import Callable, Sequence
 
 from letopis.errors import ModelError
-from letopis.lifecycle import material
+from letopis.lifecycle import archived, material
 from letopis.llm import ChatModel, ToolSpec
 from letopis.llm.structured import Form, ask
 from letopis.model import payloads, tidying
@@ -18,7 +18,6 @@ from letopis.store import Store
 from letopis.store.facts import new_event_id
 
 Decide = Callable[[Sequence[Fact]], list[Event]]
-ARCHIVE = "memory/facts-archive.md"
 ARCHIVED = "archived"
 FORM: Form[Proposal] = Form(
     ToolSpec("tidy_memory", "Tidy the long-term memory.", payloads.schema_of(payloads.TidyForm)), payloads.parse_tidy
@@ -67,10 +66,7 @@ def _archived(store: Store, facts: Sequence[Fact], limit: int) -> list[Event]:
             over -= tidying.size([fact])
     if not chosen:
         return []
-    today = store.clock.now().date().isoformat()
-    lines = [f"- {fact.text} {fact.comment()}" for fact in chosen]
-    mark = f"archived {today} {','.join(fact.id for fact in chosen)}"
-    store.notes.add_block(ARCHIVE, mark, f"## {today}", lines, "Archived facts")
+    archived.add(store, chosen)
     wanted = {fact.id: fact for fact in chosen}
 
     def decide(movable: Sequence[Fact]) -> list[Event]:
@@ -101,5 +97,5 @@ def undo(store: Store, event_id: str, by: str) -> Event:
     """Take one change of the facts back; a fact that was archived leaves the archive. Raises FactRefused."""
     done = store.facts.undo(event_id, by)
     if done.op == "moved" and done.before is None and done.after is not None:
-        store.notes.drop_line(ARCHIVE, f"<!-- f:{done.after.id} ")
+        archived.drop(store, done.after.id)
     return done

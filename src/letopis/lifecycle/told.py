@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from letopis.errors import FactRefused, NoSingleMatch
 from letopis.lifecycle.remember import Kept, Known, Removed, exchange, forget, keep
 from letopis.model import explicit
+from letopis.model.messages import Message
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 
@@ -15,6 +16,8 @@ _ENGLISH = {
     "known": "I knew that already: {0}",
     "removed": "Forgotten: {0}",
     "refused": "I did not do that: {0}",
+    "several": "No single fact is meant; nothing was changed. Close ones:",
+    "none": "There is no such fact; nothing was changed.",
     "shared": "This conversation is shared, so nothing said here becomes a fact.",
 }
 _RUSSIAN = {
@@ -23,15 +26,18 @@ _RUSSIAN = {
     "known": "Это я уже знаю: {0}",
     "removed": "Забыл: {0}",
     "refused": "Я этого не сделал: {0}",
+    "several": "Подходит не один факт; ничего не изменено. Похожие:",
+    "none": "Такого факта нет; ничего не изменено.",
     "shared": "Этот разговор общий, поэтому сказанное здесь не становится фактом.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A request that was not carried out, and why; `reason` lists the candidates where there are several."""
+    """A request that was not carried out, and why; for a fact that is not the only one meant, those that may be."""
 
     reason: str
+    candidates: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +53,36 @@ def carry_out(store: Store, transcript: Transcript, n: int, shared: bool) -> lis
     at = next((at for at, m in enumerate(transcript.messages) if m.n == n), None)
     if at is None:
         return []
-    before = (m.text for m in reversed(transcript.messages[:at]) if m.spoken and m.text.strip())
-    requests = explicit.told(transcript.messages[at].text, next(before, ""))
+    text = transcript.messages[at].text
+    previous, source = _before(transcript.messages[:at]) if explicit.points(text) else ("", 0)
+    requests = explicit.told(text, previous)
     if requests and shared:
         return [Shared()]
-    return [_carried_out(store, request, transcript.session_id, n) for request in requests]
+    return [_carried_out(store, request, transcript.session_id, n, source) for request in requests]
 
 
-def _carried_out(store: Store, request: explicit.Request, session_id: str, n: int) -> Outcome:
+def _before(messages: Sequence[Message]) -> tuple[str, int]:
+    """The statement that "this" means after these messages, and the number of the message that says it."""
+    said = [m for m in messages if m.spoken and m.text.strip()]
+    at = next((at for at in range(len(said) - 1, -1, -1) if said[at].role == "user"), None)
+    if at is None:
+        return "", 0
+    answers = [m for m in said[at + 1 :] if m.role == "assistant"]
+    statement, answered = explicit.meant_by_this(said[at].text, answers[-1].text if answers else "")
+    return statement, answers[-1].n if answered and answers else said[at].n
+
+
+def _carried_out(store: Store, request: explicit.Request, session_id: str, n: int, source: int) -> Outcome:
     try:
         match request:
-            case explicit.Remember(text):
-                return keep(store, text, session_id, n)
+            case explicit.Remember(text, earlier):
+                return keep(store, text, session_id, source if earlier else n)
             case explicit.Forget(text):
                 return forget(store, text, session_id=session_id)
             case explicit.Replace(old, text):
                 return _replaced(store, old, text, session_id, n)
+    except NoSingleMatch as error:
+        return Refused(str(error), tuple(error.candidates))
     except FactRefused as error:
         return Refused(str(error))
     raise AssertionError(request)
@@ -94,7 +114,10 @@ def _line(outcome: Outcome, words: dict[str, str]) -> str:
             return words["known"].format(fact.text)
         case Removed(fact):
             return words["removed"].format(fact.text)
-        case Refused(reason):
+        case Refused(reason, None):
             return words["refused"].format(reason)
+        case Refused(_, candidates):
+            listed = "".join(f"\n- {candidate}" for candidate in candidates or ())
+            return words["several" if listed else "none"] + listed
         case Shared():
             return words["shared"]

@@ -34,6 +34,11 @@ class Trace:
     sources: tuple[Source, ...]
     missing: tuple[str, ...]
 
+    @property
+    def archived(self) -> bool:
+        """Whether it was moved out of the prompt and is still searched."""
+        return not self.current and bool(self.events) and self.events[-1][1].op == "moved"
+
 
 def trace(store: Store, reference: str) -> Trace:
     """The trace of a fact, by id or text; one that is gone is found in the journal. Raises NoSingleMatch."""

@@ -14,6 +14,7 @@ from letopis.lifecycle import tidy
 from letopis.lifecycle.close import Archived, Waiting, close_idle, drain
 from letopis.lifecycle.housekeep import Room, Worked, housekeep
 from letopis.llm.connect import Models
+from letopis.model.facts import Fact
 from letopis.store import Store
 
 PAUSE = 2.0
@@ -40,6 +41,7 @@ class Worker:
         self._wake, self._stop = threading.Event(), threading.Event()
         self._seen: dict[str, int] = {}
         self._rest: dict[str, float] = {}
+        self._tidied: tuple[Fact, ...] = ()
         self.step = "waiting"
         self._thread = threading.Thread(target=self._run, name="letopis-worker", daemon=True)
 
@@ -100,9 +102,15 @@ class Worker:
                     self._done(worked)
 
     def _tidy(self) -> None:
-        if tidy.is_due(self._store):
-            self._report("tidying")
-            tidy.tidy(self._store, self._models.background)
+        """Once for each state of the facts: what a person wrote by hand may keep them large."""
+        facts = self._store.facts.view().facts
+        if facts == self._tidied or not tidy.is_due(self._store):
+            return
+        self._report("tidying")
+        events = tidy.tidy(self._store, self._models.background)
+        self._tidied = self._store.facts.view().facts
+        if events:
+            self._done(Worked("MEMORY.md", (f"{len(events)} facts merged or archived",), ()))
 
     def _catch_up(self) -> None:
         self._report("indexing")

@@ -36,7 +36,7 @@ def render(
     lines = [f"# {title or labels['title']}", "", f"- Session ID: {transcript.session_id}", f"- Session Key: {key}"]
     if closed:
         lines.append(f"{CLOSED} {', '.join(f'[{path}](../../{path})' for path in closed if path)}")
-    lines += ["", labels["own"], ""]
+    lines += ["", *([] if closed else [labels["own"], ""])]
     folded = folding.parse(transcript.state.get("folded_summary")).text()
     lines += [f"## {labels['so far']}", "", _redacted(folded), ""] if folded else []
     lines += [f"## {labels['points']}", "", *(f"- {_safe(point)}" for point in points), ""] if points else []

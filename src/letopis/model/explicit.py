@@ -4,6 +4,7 @@ Only a person's own sentence counts: quotes, code and pasted text are left out.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from letopis.model.text import content_stems, negated, one_line, words
@@ -28,9 +29,10 @@ _FORGET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """The person asks to keep this statement."""
+    """The person asks to keep this statement; with `earlier` it was said in a message before."""
 
     text: str
+    earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Forget:
     """The person says that this is not so, or not to be kept, any more."""
 
     text: str
+    earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ Request = Remember | Forget | Replace
 def told(message: str, previous: str = "") -> list[Request]:
     """The explicit requests in a person's message, in order.
 
-    "This" and «это» are the statement just before: in the message, or the last one of the `previous`.
+    "This" and «это» are the statement just before: in the message, or else `previous`.
     """
     bare = without_quotes(message)
     found: list[tuple[int, Request]] = _pointing(message, bare, previous)
@@ -108,6 +111,7 @@ _EXCHANGE_ENGLISH = re.compile(
     r"(?:and\s+|but\s+)?(?:now\s+(?P<new>(?:we|I)\s\S[^\n]*)|(?P<also>(?:we|I)\s+now\s\S[^\n]*))",
     re.IGNORECASE,
 )
+LONGEST_LOOKED_AT = 20_000
 _STATEMENTS = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]+)*[.!?]*")
 
 
@@ -115,19 +119,44 @@ def _pointing(message: str, bare: str, previous: str) -> list[tuple[int, Request
     found: list[tuple[int, Request]] = []
     for kind, pattern in ((Remember, _POINT_KEEP), (Forget, _POINT_FORGET)):
         for match in pattern.finditer(bare):
-            meant = _last_statement(message[: match.start()]) or _last_statement(previous)
-            if meant:
-                found.append((match.start(), kind(meant)))
+            inside = _last_statement(message[: match.start()])
+            if inside or previous:
+                found.append((match.start(), kind(inside or previous, earlier=not inside)))
     return found
 
 
+def points(message: str) -> bool:
+    """Whether a message speaks of something said before it as "this"."""
+    bare = without_quotes(message)
+    return any(pattern.search(bare) for pattern in (_POINT_KEEP, _POINT_FORGET))
+
+
+def meant_by_this(before: str, answer: str) -> tuple[str, bool]:
+    """What "this" means after a person said `before` and was answered: the statement, and whether the answer says it.
+
+    The person's own statement comes first, what they asked to remember above all; after a question
+    it is the sentence of the answer that speaks most of what was asked.
+    """
+    before, answer = before[-LONGEST_LOOKED_AT:], answer[:LONGEST_LOOKED_AT]
+    requests = [r for r in told(before) if isinstance(r, Remember)]
+    own = requests[-1].text if requests else _last_statement(before)
+    sentences = list(_statements(answer))
+    if own and not (sentences and before.rstrip().endswith("?")):
+        return own, False
+    asked = set(content_stems(before))
+    return max(sentences, key=lambda s: len(asked.intersection(content_stems(s))), default=""), True
+
+
 def _last_statement(text: str) -> str:
-    """The last sentence of a text that says something and asks nothing; a pointing one says nothing itself."""
-    for match in reversed(list(_STATEMENTS.finditer(without_quotes(text)))):
+    return next(reversed(list(_statements(text))), "")
+
+
+def _statements(text: str) -> Iterator[str]:
+    """The sentences of a text that say something and ask nothing, quotations aside."""
+    for match in _STATEMENTS.finditer(without_quotes(text)):
         sentence = _statement(text[match.start() : match.end()].strip(" -*"))
         if content_stems(sentence) and not match[0].rstrip().endswith("?"):
-            return sentence
-    return ""
+            yield sentence
 
 
 def _exchanges(bare: str) -> list[tuple[int, Request]]:
@@ -151,7 +180,7 @@ def _blank(match: re.Match[str]) -> str:
     return re.sub(r"[^\n]", "\u2060", match[0])
 
 
-_END = re.compile(r"(\w*)[.!?]+\s+(?=[A-ZА-ЯЁ«\"])")
+_END = re.compile(r"(?<!\w)(\w*)[.!?]+\s+(?=[A-ZА-ЯЁ«\"])")
 _ABBREVIATIONS = "ул д кв г стр корп пер пр просп наб им т п р с м св st mr mrs ms dr no vs etc e i a ave rd jr sr"
 _SHORT_FORMS = frozenset(_ABBREVIATIONS.split())
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+KINDS = ("fact", "archived", "summary", "raw", "daily", "digest", "note", "message")
 SCOPES = ("notes", "transcripts", "all")
 
 

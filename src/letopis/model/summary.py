@@ -150,12 +150,12 @@ def _may_name(text: str) -> bool:
 
 
 def kind_of_note(name: str, of_session: bool) -> str:
-    """What a note is, by its name: fact, archived fact, summary, raw, daily, digest or note."""
+    """What a note is, by its name: fact, archived, summary, raw, daily, digest or note."""
     bare = name.rpartition("/")[2]
     if bare == "MEMORY.md":
         return "fact"
     if bare == "facts-archive.md":
-        return "archived fact"
+        return "archived"
     if of_session:
         return "raw" if bare.endswith("-session-raw.md") else "summary"
     if "/conversations/" in name:

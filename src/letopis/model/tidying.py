@@ -115,7 +115,7 @@ def _refusal(text: str, group: Sequence[Fact]) -> str:
 def least_useful(facts: Sequence[Fact], told: Mapping[str, int], limit: int, whole: int) -> list[Fact]:
     """The oldest and least told facts, so many that the whole comes within the limit."""
     out: list[Fact] = []
-    for fact in sorted(facts, key=lambda f: (told.get(f.id, 0) + len(f.sources) > 2, f.date, f.id)):
+    for fact in sorted(facts, key=lambda f: (told.get(f.id, 0) + len(f.sources) > 2, f.date)):  # the first told first
         if whole <= limit:
             break
         whole -= size([fact])

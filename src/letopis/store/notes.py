@@ -34,7 +34,7 @@ class Notes:
     def add_block(self, name: str, mark: str, heading: str, lines: Sequence[str], title: str) -> bool:
         """Add a block under its mark to the end of a note; lines that stand in the note already are left out.
 
-        False where the mark stands there already. A new note begins with the title. The block is
+        False where the mark stands there already, or no line is left. A new note begins with the title. The block is
         there whole or not at all.
         """
         comment = f"<!-- {mark} -->"
@@ -45,7 +45,9 @@ class Notes:
                     return False
                 known = set((text or "").splitlines())
                 fresh = [line for line in lines if line not in known]
-                block = "\n".join([comment, heading, "", *fresh, ""]) if fresh else f"{comment}\n"
+                if not fresh:
+                    return False
+                block = "\n".join([comment, heading, "", *fresh, ""])
                 gap = "" if text is None else "\n" if text.endswith("\n") else "\n\n"
                 lead = f"# {title}\n\n" if text is None else gap
                 if self._extended(name, printable(lead + block).encode()):

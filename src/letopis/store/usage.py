@@ -38,7 +38,7 @@ class UsageLog:
         self._learn(record)
 
     def correction(self, model: str) -> float:
-        """What the estimate of a prompt is to be multiplied by, from what this model reported lately."""
+        """What the estimate of a prompt is to be multiplied by, from what this model reported lately; at least 1."""
         if not self._read:
             self._read = True
             for line in jsonl.lines((files.read(self._path) or b"")[-_LATELY:]):
@@ -48,7 +48,7 @@ class UsageLog:
         estimated = sum(pair[0] for pair in pairs)
         if len(pairs) < _ENOUGH or not estimated:
             return 1.0
-        return min(2.0, max(0.67, sum(pair[1] for pair in pairs) / estimated))
+        return min(2.0, max(1.0, sum(pair[1] for pair in pairs) / estimated))
 
     def _learn(self, record: dict[str, object]) -> None:
         estimated, reported = _count(record.get("estimated")), _count(record.get("prompt"))

@@ -11,7 +11,7 @@ from typing import Any
 from letopis import context, tools
 from letopis.errors import AnswerUnusable, Busy, InvalidInput, ModelError
 from letopis.index import Index
-from letopis.lifecycle import told
+from letopis.lifecycle import housekeep, told
 from letopis.lifecycle.close import close_if_idle
 from letopis.lifecycle.material import note_usage
 from letopis.lifecycle.shared import is_shared
@@ -176,7 +176,14 @@ def _prompt(turn: _Turn, specs: Sequence[ToolSpec]) -> context.Prompt:
     passes = turn.passes
     reserve = tokens.of_messages(passes)
     made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
+    if made.turns_left_out and _made_room(turn, made):
+        made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
     return replace(made, messages=[*_told_to_the_model(made.messages, turn.lead), *passes])
+
+
+def _made_room(turn: _Turn, prompt: context.Prompt) -> bool:
+    """Fold at once, without a model, what would leave the prompt before the worker came to it."""
+    return housekeep.make_room(turn.store, turn.session_id, prompt.blocks[-1].cap)
 
 
 def _streamed(turn: _Turn, model: ChatModel, prompt: context.Prompt) -> Generator[Event, None, tuple[Reply, list[str]]]:
