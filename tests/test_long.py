@@ -11,10 +11,11 @@ from letopis.lifecycle.worker import Worked
 from letopis.llm.port import Request
 from letopis.llm.scripted import ScriptedModel, calling
 from letopis.memory import Memory
-from letopis.model import folding, turns
+from letopis.model import anchoring, extract, folding, turns
 from letopis.model.facts import Fact
 from letopis.model.folding import Folded
 from tests.conftest import HandClock, Opener, assistant, user
+from tests.test_messages import stored
 
 WINDOW = {"context_window_tokens": 4_000, "model__max_tokens": 500}
 
@@ -369,3 +370,9 @@ def test_a_failure_is_tried_again_only_after_a_rest(opened: Opener, clock: HandC
     worker.once()
     assert len(model.requests) == asked
     assert clock.now() - clock.now() < timedelta(1)
+
+
+def test_texts_without_sentences_take_no_time() -> None:
+    for text in ("x" * 300_000, "a." * 150_000, "1,2 " * 80_000, "a/b-" * 80_000):
+        extract.sentences([stored(1, role="user", content=text)])
+        anchoring.items([stored(1, role="user", content=f"- {text}")])
