@@ -108,14 +108,14 @@ def _take(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | 
     """Index one file; a file that cannot be read is named and stops no other."""
     try:
         if stamp.problem:
-            _leave_out(database, stamp, before, stamp.problem)
+            _leave_out(database, stamp, stamp.problem)
         elif stamp.origin == "note":
             _take_note(store, database, stamp, before)
         else:
             _take_transcript(store, database, stamp, before)
     except (Unreadable, OutsideWorkspace) as error:
         report.problems.append(f"{stamp.name} was left out: {error}")
-        _leave_out(database, stamp, before, str(error))
+        _leave_out(database, stamp, str(error))
 
 
 # --- notes ------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.R
     fields = summary.header_fields(text) if summary.is_session_note(stamp.name) else {}
     facts = {"session_id": "", "key": fields.get("Session Key", "")}
     with database.writing() as connection:
-        source = _put_row(connection, stamp, before, digest, facts, "", looked)
+        source = _put_row(connection, stamp, _row_named(connection, stamp.name), digest, facts, "", looked)
         _drop_units(connection, source)
         if not (stamp.name.startswith("memory/conversations/") and is_closed(text)):
             _put_units(connection, source, _units_of_note(stamp.name, text, bool(fields)))
@@ -164,7 +164,8 @@ def _take_transcript(store: Store, database: Database, stamp: Stamp, before: sql
     session_id = store.scanning.session_of(stamp.name)
     if not session_id:
         raise Unreadable("its header is damaged; `letopis doctor --repair` mends it")
-    grown = before is not None and before["session_id"] == session_id and stamp.size >= before["size"]
+    same = before is not None and before["session_id"] == session_id and not before["problem"]
+    grown = before is not None and same and stamp.size >= before["size"]
     transcript, end = store.scanning.transcript(stamp.name, before["offset"] if before is not None and grown else 0)
     header = transcript.header
     facts: dict[str, Any] = {"session_id": session_id, "offset": end}
@@ -213,12 +214,22 @@ def _is_searched(message: Message) -> bool:
 # --- rows -------------------------------------------------------------------------------------
 
 
-def _leave_out(database: Database, stamp: Stamp, before: sqlite3.Row | None, problem: str) -> None:
+def _leave_out(database: Database, stamp: Stamp, problem: str) -> None:
     """A file that is left out has a row and no text."""
     with database.writing() as connection:
-        source = _put_row(connection, stamp, before, "", {}, problem, time.time())
+        source = _put_row(
+            connection, stamp, _row_named(connection, stamp.name), "", {"offset": 0}, problem, time.time()
+        )
         _drop_units(connection, source)
         bump(connection)
+
+
+def _row_named(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
+    """The row of a file as it is now: another process may have made it since the scan."""
+    cursor = connection.execute("SELECT * FROM sources WHERE name = ?", (name,))
+    cursor.row_factory = sqlite3.Row
+    found: sqlite3.Row | None = cursor.fetchone()
+    return found
 
 
 def _put_row(

@@ -44,7 +44,11 @@ class Failed:
 def pending(store: Store, transcript: Transcript) -> list[Message]:
     """The messages from which no facts were taken yet."""
     start = _start(store, transcript)
-    return [m for m in transcript.messages if m.n > start and not transcript.is_superseded(m.n)]
+    waiting = [m for m in transcript.messages if m.n > start and not transcript.is_superseded(m.n)]
+    live = transcript.ended_at is None and transcript.archive is None
+    if live and waiting and (waiting[-1].role == "tool" or waiting[-1].stored.get("tool_calls")):
+        return [m for turn in turns.split(waiting)[:-1] for m in turn]  # the newest turn still runs
+    return waiting
 
 
 def is_due(store: Store, transcript: Transcript) -> bool:
@@ -174,7 +178,7 @@ def _next_range(store: Store, transcript: Transcript) -> list[Message]:
 def _proposed(store: Store, model: ChatModel, span: Sequence[Message], evidence: Evidence) -> Sequence[Operation]:
     document = store.facts.view().document
     own = {f"{evidence.session_id}#{m.n}" for m in span}
-    known = "\n".join(_known_line(fact, own) for fact in document.facts) or "(none)"
+    known = _known(store, document, own)
     request = [
         {"role": "system", "content": material.prompt("consolidate")},
         {
@@ -188,6 +192,19 @@ def _proposed(store: Store, model: ChatModel, span: Sequence[Message], evidence:
 
     answer = ask(model, request, FORM, check, lambda r: material.note_usage(store, "facts", model.name, r))
     return operations_of(answer.payload, document, evidence)
+
+
+def _known(store: Store, document: Document, own: set[str]) -> str:
+    """The known facts that the call has room for, the newest first; those of these very messages always."""
+    budget = store.settings.context_window_tokens // 4
+    lines: list[str] = []
+    for fact in sorted(document.facts, key=lambda f: (bool(own.intersection(f.sources)), f.date), reverse=True):
+        line = _known_line(fact, own)
+        budget -= tokens.estimate(line) + 1
+        if budget < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines) or "(none)"
 
 
 def _known_line(fact: Fact, own: set[str]) -> str:

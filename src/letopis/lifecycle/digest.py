@@ -45,8 +45,13 @@ def close(store: Store, transcript: Transcript, plan: Plan) -> None:
     """Say in the digest of a closed session where its summary and its archive are."""
     if transcript.state.get("digest_path") is None:
         return
-    told = [m for m in transcript.messages if m.spoken and not transcript.is_superseded(m.n)]
     links = (plan.memory_path or "", plan.transcript_path)
+    if is_shared(store, transcript):
+        bare = transcript.copy()
+        bare.state.pop("folded_summary", None)
+        store.notes.put(path_of(transcript), digest.render("", bare, [], [], closed=links))
+        return
+    told = [m for m in transcript.messages if m.spoken and not transcript.is_superseded(m.n)]
     text = digest.render(digest.heading(transcript), transcript, *_content(told, transcript), closed=links)
     store.notes.put(path_of(transcript), text)
 

@@ -35,8 +35,11 @@ def flush(store: Store, model: ChatModel | None, transcript: Transcript, upto: i
     if span:
         done = _flushed_through(store, header.session_id, span)
         span = [m for m in span if m.n > done]
-    if span:
-        _write(store, model, transcript, span, upto)
+    left = list(span)
+    while left:
+        part = material.oldest_within([(m,) for m in left], store.settings.context_window_tokens // 2)
+        left = left[len(part) :]
+        _write(store, model, transcript, part, part[-1].n if left else upto)
     if upto > transcript.last_flushed and transcript.archive is None:
         store.transcripts.append_state(header.key, header.session_id, {"last_flushed": upto})
     return bool(span)
@@ -53,7 +56,7 @@ def _note_of(message: Message) -> str:
 def _flushed_through(store: Store, session_id: str, span: Sequence[Message]) -> int:
     """Up to which message blocks of this session stand in the notes of these days, whatever the pointer says."""
     texts = (store.notes.read(name) or "" for name in dict.fromkeys(map(_note_of, span)))
-    marks = (match for text in texts for match in re.findall(rf"<!-- flushed {session_id}#\d+-(\d+) -->", text))
+    marks = (match for text in texts for match in re.findall(rf"(?m)^<!-- flushed {session_id}#\d+-(\d+) -->$", text))
     return max(map(int, marks), default=0)
 
 

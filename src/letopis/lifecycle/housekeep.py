@@ -96,6 +96,8 @@ def _carefully(work: _Work, step: Callable[[_Work], None]) -> None:
         pass
     except LetopisError as error:
         work.problems.append(str(error))
+    except Exception as error:  # noqa: BLE001 (one step never stops the others; the failure is told)
+        work.problems.append(f"an unexpected {type(error).__name__}: {error}")
 
 
 def _consolidate(work: _Work) -> None:

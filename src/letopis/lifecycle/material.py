@@ -41,13 +41,29 @@ def newest_within(messages: Sequence[Message], budget: int) -> list[Message]:
 
 
 def oldest_within(turns: Sequence[Sequence[Message]], budget: int) -> list[Message]:
-    """The oldest whole turns whose material fits the budget; at least one turn."""
+    """The oldest whole turns whose material fits the budget; of a turn that alone does not fit, its beginning."""
     kept: list[Message] = []
     for turn in turns:
-        budget -= sum(tokens.estimate(rendered(m)) + tokens.MESSAGE_OVERHEAD for m in turn if m.spoken)
-        if budget < 0 and kept:
-            break
+        cost = sum(map(_cost, turn))
+        if cost > budget:
+            return kept or _beginning(turn, budget)
+        budget -= cost
         kept.extend(turn)
+    return kept
+
+
+def _cost(message: Message) -> int:
+    return tokens.estimate(rendered(message)) + tokens.MESSAGE_OVERHEAD if message.spoken else 0
+
+
+def _beginning(turn: Sequence[Message], budget: int) -> list[Message]:
+    """At least one message, and no call without its result."""
+    kept: list[Message] = []
+    for message in turn:
+        budget -= _cost(message)
+        if budget < 0 and kept and message.role != "tool":
+            break
+        kept.append(message)
     return kept
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from letopis.errors import FactRefused, NoSingleMatch
+from letopis.errors import LetopisError, NoSingleMatch
 from letopis.lifecycle.remember import Kept, Known, Removed, exchange, forget, keep
 from letopis.model import explicit
 from letopis.model.messages import Message
@@ -83,7 +83,7 @@ def _carried_out(store: Store, request: explicit.Request, session_id: str, n: in
                 return _replaced(store, old, text, session_id, n)
     except NoSingleMatch as error:
         return Refused(str(error), tuple(error.candidates))
-    except FactRefused as error:
+    except LetopisError as error:
         return Refused(str(error))
     raise AssertionError(request)
 

@@ -12,16 +12,16 @@ from letopis.model.text import content_stems, negated, one_line, words
 _QUOTED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|«[^»]*»|“[^”]*”|(?m:^\s*>.*$)", re.DOTALL)
 _LEAD = r"(?:^|(?<=[.!?\n]))[ \t]*(?:(?:please|пожалуйста|ok|so|and|а|и|ну|ещё|еще|also),?\s+)?"
 _REMEMBER = re.compile(
-    _LEAD + r"(?:(?:please\s+)?(?:remember|memorize|note|keep in mind)(?:\s+that\b|\s*:|,)"
+    _LEAD + r"(?:(?:please\s+)?(?:remember|memorize|keep in mind)(?:\s+that\b|\s*:|,)"
     r"|(?:please\s+)?remember\b(?=\s+(?:my|our|his|her|their|i|we|the)\b)(?!\s+the time)"
-    r"|don'?t forget that\b|запомни(?:те)?|запиши(?:те)?(?=,? что)|имей(?:те)? в виду|не забудь(?:те)?(?=,? что)"
-    r"|учти(?:те)?)"
+    r"|don'?t forget that\b|запомни(?:те)?\b|запиши(?:те)?(?=,? что)|имей(?:те)? в виду|не забудь(?:те)?(?=,? что)"
+    r"|учти(?:те)?\b)"
     r"(?:\s*[,:]?\s*(?:пожалуйста|please)\b)?(?:\s*[,:]?\s*что\b)?[\s,:—-]*(?P<what>\S[^\n]*)",
     re.IGNORECASE,
 )
 _FORGET = re.compile(
     _LEAD + r"(?:(?:please\s+)?(?:forget\s+(?:that|about)\b|no longer (?:assume|consider|believe)(?:\s+that)?\b|"
-    r"(?:it is|it's) no longer true that)|забудь(?:те)?(?:,?\s*(?:что|про|о|об)\b)|больше не считай(?:те)?"
+    r"(?:it is|it's) no longer true that)|забудь(?:те)?(?:,?\s*(?:что|про|о|об)\b)|больше не считай(?:те)?\b"
     r"(?:,?\s*что\b)?|больше не верно,? что)[\s,:—-]*(?P<what>\S[^\n]*)",
     re.IGNORECASE,
 )
@@ -59,10 +59,11 @@ def told(message: str, previous: str = "") -> list[Request]:
 
     "This" and «это» are the statement just before: in the message, or else `previous`.
     """
+    message = _compact(message)
     bare = without_quotes(message)
     found: list[tuple[int, Request]] = _pointing(message, bare, previous)
     taken = {start for start, _ in found}
-    for start, request in _exchanges(bare):
+    for start, request in _exchanges(message, bare):
         found.append((start, request))
         taken.add(start)
     for kind, pattern in ((Forget, _FORGET), (Remember, _REMEMBER)):
@@ -73,7 +74,8 @@ def told(message: str, previous: str = "") -> list[Request]:
             if legal and match.start() not in taken:
                 found.append((match.start(), kind(text)))
     for match in _PREFER.finditer(bare):
-        text = _statement(next(filter(None, (match["what"], match["en"], match["also"]))))
+        name = next(name for name in ("what", "en", "also") if match[name])
+        text = _statement(message[match.start(name) : match.end(name)])
         if not text.endswith("?"):
             found.append((match.start(), Remember(text)))
     return [request for _, request in sorted(found, key=lambda pair: pair[0])]
@@ -92,7 +94,7 @@ _POINT_FORGET = re.compile(
     _LEAD + r"(?:эт(?:о|от|а)\s+(?:решение|договор[её]нность|правило|план|приоритет)\s+(?:больше\s+)?(?:отмен\w+"
     r"|не\s+(?:действует|актуал\w+))|это\s+(?:больше|уже)\s+не\s+(?:так|актуально|верно)|забудь(?:те)?\s+(?:об\s+)?это\w*"
     r"|(?:this|that) (?:decision|rule|plan|priority|agreement) is (?:cancell?ed|revoked|off|void)"
-    r"|(?:this|that) is no longer (?:true|so|valid)|forget (?:this|that|it))\s*(?:[.!]|$)",
+    r"|(?:this|that) is no longer (?:true|so|valid)|forget (?:this|that))\s*(?:[.!]|$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _PREFER = re.compile(
@@ -101,17 +103,22 @@ _PREFER = re.compile(
     r"|(?=(?P<also>I now prefer\s[^\n]+)))",
     re.IGNORECASE,
 )
+_WORDS = r"[^\s,.;!?]+(?: [^\s,.;!?]+){0,5}?"
 _EXCHANGE = re.compile(
     _LEAD + r"(?:мы\s+|я\s+)?больше\s+не\s+(?:используем|пользуемся|применяем|работаем\s+(?:с|через|в|на)|использую"
-    r"|пользуюсь)\s+(?P<old>[^\n,.;!?]+?)[,;]?\s+(?:а\s+)?теперь\s+(?:мы\s+|я\s+)?(?P<new>\S[^\n]*)",
+    r"|пользуюсь)\s+(?P<old>" + _WORDS + r")[,;]?\s+(?:а\s+)?теперь\s+(?:мы\s+|я\s+)?(?P<new>\S[^\n]*)",
     re.IGNORECASE,
 )
 _EXCHANGE_ENGLISH = re.compile(
-    _LEAD + r"(?:we|I)\s+(?:no longer use|don'?t use|stopped using)\s+(?P<old>[^\n,.;!?]+?)(?:\s+any ?more)?[,;]\s+"
+    _LEAD + r"(?:we|I)\s+(?:no longer use|don'?t use|stopped using)\s+(?P<old>" + _WORDS + r")(?:\s+any ?more)?[,;]\s+"
     r"(?:and\s+|but\s+)?(?:now\s+(?P<new>(?:we|I)\s\S[^\n]*)|(?P<also>(?:we|I)\s+now\s\S[^\n]*))",
     re.IGNORECASE,
 )
 LONGEST_LOOKED_AT = 20_000
+_BLANKS, _BREAKS = re.compile(r"[^\S\n]{2,}"), re.compile(r"\s*\n\s*")
+_USES = re.compile(
+    r"(?i)\b(?:use|using|work\w*|run|switched|moved|rely|использу\w+|пользу\w+|работа\w+|применя\w+|перешл\w+|переш[её]л)\b"
+)
 _STATEMENTS = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]+)*[.!?]*")
 
 
@@ -125,9 +132,14 @@ def _pointing(message: str, bare: str, previous: str) -> list[tuple[int, Request
     return found
 
 
+def _compact(message: str) -> str:
+    """The beginning of a message without runs of blanks, which would cost the patterns below much time."""
+    return _BREAKS.sub("\n", _BLANKS.sub(" ", message[:LONGEST_LOOKED_AT]))
+
+
 def points(message: str) -> bool:
     """Whether a message speaks of something said before it as "this"."""
-    bare = without_quotes(message)
+    bare = without_quotes(_compact(message))
     return any(pattern.search(bare) for pattern in (_POINT_KEEP, _POINT_FORGET))
 
 
@@ -159,14 +171,15 @@ def _statements(text: str) -> Iterator[str]:
             yield sentence
 
 
-def _exchanges(bare: str) -> list[tuple[int, Request]]:
+def _exchanges(message: str, bare: str) -> list[tuple[int, Request]]:
     found: list[tuple[int, Request]] = []
     for pattern in (_EXCHANGE, _EXCHANGE_ENGLISH):
         for match in pattern.finditer(bare):
-            named = match.groupdict()
-            text = _statement(named["new"] or named.get("also") or "")
-            if content_stems(text) and not text.endswith("?"):
-                found.append((match.start(), Replace(one_line(match["old"]), text)))
+            name = "new" if match["new"] else "also"
+            text = _statement(message[match.start(name) : match.end(name)])
+            old = one_line(message[match.start("old") : match.end("old")])
+            if content_stems(text) and not text.endswith("?") and _USES.search(text):
+                found.append((match.start(), Replace(old, text)))
     return found
 
 

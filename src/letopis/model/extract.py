@@ -17,6 +17,7 @@ from letopis.model.text import content_stems, normalise, one_line
 Kind = Literal["decided", "facts", "open", "files", "other"]
 LONGEST = 240
 LEAST = 0.75
+PASTED = 20_000  # of one message; what goes on longer was pasted
 LOOKED_AT = 1_000  # of one sentence; a longer one is no sentence
 _SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]+)*[.!?]*")
 _DECIDED = re.compile(
@@ -46,7 +47,7 @@ def sentences(messages: Iterable[Message]) -> list[Sentence]:
     out = []
     for message in messages:
         if message.spoken:
-            for match in _SENTENCE.finditer(without_quotes(message.text)):
+            for match in _SENTENCE.finditer(without_quotes(secrets.without(message.text[:PASTED]))):
                 text = one_line(match[0][:LOOKED_AT]).replace("\u2060", "").strip(" -*#>")
                 kind, weight = _weighed(text, message.role)
                 if weight >= LEAST and len(content_stems(text)) > 1 and not secrets.holds_secret(text):

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from letopis.model import explicit, figures, guards, tokens
 from letopis.model.facts import Fact
 from letopis.model.journal import Batch, Event
-from letopis.model.text import content_stems, negated, overlap
+from letopis.model.text import content_stems, negated
 
-ALIKE = 0.8
+_BY_HAND = ("written by hand", "edited by hand")
 LEFT = 0.8  # what is left after tidying, of the limit
 
 
@@ -34,7 +34,7 @@ def movable(facts: Sequence[Fact], batches: Iterable[Batch]) -> list[Fact]:
     for batch in batches:
         for event in batch.events:
             if event.op in ("added", "replaced"):
-                by_hand[event.fact_id] = event.why in ("written by hand", "edited by hand")
+                by_hand[event.fact_id] = by_hand.get(event.fact_id, False) or event.why in _BY_HAND
     return [fact for fact in facts if by_hand.get(fact.id) is False]
 
 
@@ -48,26 +48,13 @@ def uses(batches: Iterable[Batch]) -> dict[str, int]:
 
 
 def duplicates(facts: Sequence[Fact], make_id: Callable[[], str]) -> list[Event]:
-    """The removals of facts that a newer one says too, and what the newer one gains."""
-    events: list[Event] = []
-    state = {fact.id: fact for fact in facts}
-    ordered = sorted(facts, key=lambda f: (f.date, f.id), reverse=True)
-    for at, newer in enumerate(ordered):
-        for older in ordered[at + 1 :]:
-            if newer.id in state and older.id in state and _same(newer, older):
-                events += _merged((older,), state[newer.id], state[newer.id].text, make_id)
-                state[newer.id] = events[-1].after or newer
-                del state[older.id]
-    return events
-
-
-def _same(left: Fact, right: Fact) -> bool:
-    if negated(left.text) != negated(right.text) or figures.meant(left.text) != figures.meant(right.text):
-        return False
-    own, other = explicit.attribute(left.text), explicit.attribute(right.text)
-    if own and other and own != other:
-        return False
-    return overlap(content_stems(left.text), content_stems(right.text)) >= ALIKE
+    """The removals of facts whose words a newer one has too, in any order, and what the newer one gains."""
+    groups: dict[tuple[object, ...], list[Fact]] = {}
+    for fact in sorted(facts, key=lambda f: (f.date, f.id)):
+        said = frozenset(content_stems(fact.text)), frozenset(figures.meant(fact.text))
+        groups.setdefault((*said, negated(fact.text), explicit.attribute(fact.text)), []).append(fact)
+    alike = (group for group in groups.values() if len(group) > 1)
+    return [event for group in alike for event in _merged(group[:-1], group[-1], group[-1].text, make_id)]
 
 
 def _merged(gone: Sequence[Fact], kept: Fact, text: str, make_id: Callable[[], str]) -> list[Event]:

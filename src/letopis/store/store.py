@@ -63,7 +63,7 @@ class Store:
         while a turn runs in it.
         """
         line = self.sessions.get(session_id)
-        with self.session_lock(session_id, _DELETE_WAIT):
+        with self.session_lock(session_id, _DELETE_WAIT), self.work_lock(session_id, _DELETE_WAIT):
             if line.state == "live":
                 self.transcripts.begin_close(line.key, session_id)
             with self.transcripts.locked(line.key):

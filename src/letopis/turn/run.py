@@ -21,6 +21,7 @@ from letopis.model import tokens
 from letopis.model.marker import Markers
 from letopis.model.messages import Message
 from letopis.model.summary import is_russian
+from letopis.model.text import shorten
 from letopis.model.transcript import Transcript
 from letopis.short_term import look_up
 from letopis.store import Store
@@ -33,6 +34,7 @@ WAIT_FOR_TURN = 120.0
 _TRIES = 5
 MOST_LOOKUPS, MOST_WORDS = 2, 3
 LOOKUP_SHARE = 8
+LONGEST_NOTE = 600
 
 
 @dataclass(slots=True)
@@ -104,7 +106,7 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
         yield Done(text, turn.session_id, stored.n)
         return
     turn.tools = tools.available(store)
-    turn.lead = _carried_out(turn)
+    turn.lead = _carried_out(turn) if asked.new else ""  # a repeated message changes nothing
     try:
         yield from _with_model(turn, models.chat)
     except ModelError as error:
@@ -141,11 +143,15 @@ def _keep_partial(turn: _Turn) -> None:
         turn.add({"role": "assistant", "content": turn.lead + turn.text, "interrupted": True})
 
 
+def _note(lead: str) -> str:
+    return f"\n\n[done by the memory, and told to the user already: {shorten(lead.strip(), LONGEST_NOTE)}]"
+
+
 def _told_to_the_model(messages: list[dict[str, Any]], lead: str) -> list[dict[str, Any]]:
     """The prompt in which the newest message of the user says what the memory did with it."""
     if not lead:
         return messages
-    note = f"\n\n[done by the memory, and told to the user already: {lead.strip()}]"
+    note = _note(lead)
     at = max(at for at, message in enumerate(messages) if message["role"] == "user")
     content = messages[at]["content"]
     told_too = content + note if isinstance(content, str) else [*content, {"type": "text", "text": note.strip()}]
@@ -174,7 +180,7 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
 def _prompt(turn: _Turn, specs: Sequence[ToolSpec]) -> context.Prompt:
     """The prompt of the next pass; what was looked up stands behind the conversation."""
     passes = turn.passes
-    reserve = tokens.of_messages(passes)
+    reserve = tokens.of_messages(passes) + (tokens.estimate(_note(turn.lead)) if turn.lead else 0)
     made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
     if made.turns_left_out and _made_room(turn, made):
         made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
