@@ -190,3 +190,43 @@ def test_one_session_that_fails_starves_no_other(opened: Opener, monkeypatch: py
     assert sum("digested" in getattr(o, "done", ()) for o in outcomes) == 3
     assert any("IndexError" in problem for o in outcomes for problem in getattr(o, "problems", ()))
     assert consolidate.FAILURES == 3
+
+
+def test_an_archived_fact_can_be_forgotten_and_told_again_without_doubling(opened: Opener, folder: Path) -> None:
+    memory = opened(None, memory__max_tokens=100)
+    for number in range(12):
+        memory.remember(f"Модуль М{number} ведёт отдел {number * 7}", key="told")
+    tidy.tidy(memory.store, None)
+    note = folder / "memory/facts-archive.md"
+    assert "Модуль М0 ведёт" in note.read_text("utf-8"), "the first told goes first"
+    again = memory.remember("Модуль М0 ведёт отдел 0", key="told")
+    assert again.fact.text in [fact.text for fact in memory.facts()]
+    assert "Модуль М0 ведёт" not in note.read_text("utf-8")
+    gone = memory.forget("Модуль М1 ведёт отдел 7")
+    assert "Модуль М1 ведёт" not in note.read_text("utf-8")
+    tidy.undo(memory.store, gone.event, "person")
+    assert "Модуль М1 ведёт отдел 7" in [fact.text for fact in memory.facts()]
+
+
+def test_the_summary_of_a_long_conversation_knows_what_was_folded(opened: Opener) -> None:
+    model = ScriptedModel(otherwise=nothing)
+    memory = opened(None, context_window_tokens=4_000, model__max_tokens=500)
+    memory.append("k", user("Мы решили: террасу делаем из лиственницы за 120 тысяч."))
+    for number in range(60):
+        memory.append("k", user(f"Шаг {number}: " + "слово " * 30))
+        memory.append("k", assistant("слово " * 30))
+    memory.work()
+    memory.close("k")
+    other = opened(model, context_window_tokens=4_000, model__max_tokens=500)
+    other.drain()
+    asked = next(r for r in model.requests if r.force == "save_summary")
+    assert "террасу делаем из лиственницы за 120 тысяч" in str(asked.messages[-1]["content"])
+
+
+def test_no_turn_leaves_a_prompt_before_it_was_folded(opened: Opener, folder: Path) -> None:
+    memory = opened(ScriptedModel(), context_window_tokens=3_000, model__max_tokens=300)
+    memory.turn("k", "Мы решили: поставка 12 мая. " + "слово " * 40)
+    for number in range(40):
+        memory.turn("k", f"Шаг {number}: " + "слово " * 60)
+        assert memory.context("k").turns_left_out == 0
+    assert any("поставка 12 мая" in path.read_text("utf-8") for path in folder.glob("memory/????-??-??.md"))
