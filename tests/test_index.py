@@ -407,7 +407,6 @@ def test_a_damaged_index_is_made_anew_and_kept(memory: Memory, opened: Opener, f
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.timeout(60)
 def test_two_write_and_four_search_without_an_error(folder: Path) -> None:
     def child(work: int) -> None:
         code = 1

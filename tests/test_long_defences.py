@@ -10,7 +10,7 @@ from letopis.lifecycle import consolidate, digest, flush, housekeep, tidy
 from letopis.llm.connect import Models
 from letopis.llm.scripted import ScriptedModel
 from letopis.memory import open_memory
-from letopis.model import explicit, extract, tidying
+from letopis.model import explicit, extract, tidying, tokens
 from letopis.store.scanning import Scanning
 from letopis.turn import Done
 from tests.conftest import Opener, assistant, user
@@ -123,8 +123,6 @@ def test_no_background_request_exceeds_the_window(opened: Opener, folder: Path) 
     for number in range(120):
         memory.append("k", assistant(f"слово {number} " * 60))
     memory.work()
-    from letopis.model import tokens
-
     assert model.requests
     assert max(tokens.of_messages(r.messages) for r in model.requests) <= 8_000
 
@@ -230,3 +228,19 @@ def test_no_turn_leaves_a_prompt_before_it_was_folded(opened: Opener, folder: Pa
         memory.turn("k", f"Шаг {number}: " + "слово " * 60)
         assert memory.context("k").turns_left_out == 0
     assert any("поставка 12 мая" in path.read_text("utf-8") for path in folder.glob("memory/????-??-??.md"))
+
+
+def test_a_summary_made_later_is_what_a_rebuild_takes(opened: Opener, folder: Path) -> None:
+    memory = opened(None)
+    for text in ("Красим забор в белый", "Краска куплена"):
+        session_id = memory.append("k", user(text)).session_id
+    memory.close("k")
+    memory.drain()
+    line = memory.history(session_id=session_id)[0]
+    assert line.summary_status == "raw"
+    for _ in range(2):
+        path = memory.store.closing.add_note(line, "zabor", lambda header: "\n".join(["# Забор", "", *header.lines()]))
+    assert path in (folder / str(line.memory_path)).read_text("utf-8")
+    memory.store.index.rebuild(set())
+    rebuilt = memory.history(session_id=session_id)[0]
+    assert (rebuilt.memory_path, rebuilt.summary_status) == (path, "done")

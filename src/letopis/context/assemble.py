@@ -13,7 +13,7 @@ from typing import Any
 from letopis.context import blocks, history
 from letopis.context.blocks import Block, Draft
 from letopis.llm import ToolSpec
-from letopis.model import folding, tokens
+from letopis.model import tokens
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 from letopis.store.bootstrap import soul_of
@@ -131,7 +131,7 @@ def _drafts(store: Store, transcript: Transcript | None, shared: bool, persona: 
     if not shared:
         found += [blocks.of_user(store), blocks.of_memory(store)]
     if transcript is not None and store.settings.compression.enabled and transcript.folded_through:
-        found.append(blocks.of_text("folded", folding.parse(transcript.state.get("folded_summary")).text()))
+        found.append(blocks.of_text("folded", transcript.folded.text()))
         found.append(blocks.of_anchors(transcript.anchors, transcript.folded_through))
     return [draft for draft in found if draft is not None]
 

@@ -106,8 +106,8 @@ class Index:
             corpus = self._snapshot = snapshot.load(connection, self._snapshot)
             matches = [corpus.matches(connection, term) for term in asked]
             cosines = self._cosines(connection, corpus, query.text, problems)
-            hints = filters.hints(corpus, query.text, self._store.clock.now().date())
-            hints |= filters.recency(corpus, self._options.recency, self._store.clock.now().date())
+            today = self._store.clock.now().date()
+            hints = filters.hints(corpus, query.text, today) | filters.recency(corpus, self._options.recency, today)
             scores = rank.rank(corpus.corpus, matches, cosines, hints)
             eligible = self._eligible(corpus, query, scores, len(asked))
             chosen, total = self._chosen(connection, corpus, query, scores.total, np.flatnonzero(eligible))

@@ -16,7 +16,6 @@ from letopis.errors import OutsideWorkspace, Unreadable
 from letopis.index.database import Database
 from letopis.model import answers, blocks, pieces, summary, terms
 from letopis.model.digest import is_closed
-from letopis.model.messages import SEARCHED_ROLES, Message
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 from letopis.store.scanning import Stamp
@@ -135,7 +134,7 @@ def _take_note(store: Store, database: Database, stamp: Stamp, before: sqlite3.R
     fields = summary.header_fields(text) if summary.is_session_note(stamp.name) else {}
     facts = {"session_id": "", "key": fields.get("Session Key", "")}
     with database.writing() as connection:
-        source = _put_row(connection, stamp, _row_named(connection, stamp.name), digest, facts, "", looked)
+        source = _put_row(connection, stamp, _row(connection, "name", stamp.name), digest, facts, "", looked)
         _drop_units(connection, source)
         if not (stamp.name.startswith("memory/conversations/") and is_closed(text)):
             _put_units(connection, source, _units_of_note(stamp.name, text, bool(fields)))
@@ -172,7 +171,7 @@ def _take_transcript(store: Store, database: Database, stamp: Stamp, before: sql
     if header is not None:
         facts |= {"key": header.key, "persona": header.persona}
     with database.writing() as connection:
-        source = _source_of_session(connection, session_id, stamp, before)
+        source = _source_of_session(connection, session_id, stamp)
         row = _put_row(connection, stamp, source, "", facts, "", looked)
         newest = connection.execute("SELECT max(n) FROM units WHERE source = ?", (row,)).fetchone()[0] or 0
         _put_units(connection, row, _units_of_transcript(transcript, newest))
@@ -182,13 +181,9 @@ def _take_transcript(store: Store, database: Database, stamp: Stamp, before: sql
         bump(connection)
 
 
-def _source_of_session(
-    connection: sqlite3.Connection, session_id: str, stamp: Stamp, before: sqlite3.Row | None
-) -> sqlite3.Row | None:
+def _source_of_session(connection: sqlite3.Connection, session_id: str, stamp: Stamp) -> sqlite3.Row | None:
     """The rows of a session move with it; those of another that had this name wait for its own file."""
-    cursor = connection.execute("SELECT * FROM sources WHERE session_id = ?", (session_id,))
-    cursor.row_factory = sqlite3.Row
-    own: sqlite3.Row | None = cursor.fetchone()
+    own = _row(connection, "session_id", session_id)
     if own is not None and own["name"] == stamp.name:
         return own
     connection.execute("UPDATE sources SET name = ? || id WHERE name = ?", (_MOVED, stamp.name))
@@ -197,18 +192,13 @@ def _source_of_session(
 
 def _units_of_transcript(transcript: Transcript, newest: int) -> Iterable[Unit]:
     for message in transcript.messages:
-        if message.n > newest and _is_searched(message):
+        if message.n > newest and message.searched and message.text.strip():
             name = message.stored.get("name")
             speaker = name if isinstance(name, str) and message.role != "tool" else ""
             yield Unit(
                 0, message.n, message.n, message.n, "message", message.role, speaker, message.timestamp[:10], "",
                 transcript.is_superseded(message.n), message.text,
             )  # fmt: skip
-
-
-def _is_searched(message: Message) -> bool:
-    said = message.role in SEARCHED_ROLES and not message.internal and not message.service
-    return said and bool(message.text.strip())
 
 
 # --- rows -------------------------------------------------------------------------------------
@@ -218,15 +208,15 @@ def _leave_out(database: Database, stamp: Stamp, problem: str) -> None:
     """A file that is left out has a row and no text."""
     with database.writing() as connection:
         source = _put_row(
-            connection, stamp, _row_named(connection, stamp.name), "", {"offset": 0}, problem, time.time()
+            connection, stamp, _row(connection, "name", stamp.name), "", {"offset": 0}, problem, time.time()
         )
         _drop_units(connection, source)
         bump(connection)
 
 
-def _row_named(connection: sqlite3.Connection, name: str) -> sqlite3.Row | None:
+def _row(connection: sqlite3.Connection, column: str, value: str) -> sqlite3.Row | None:
     """The row of a file as it is now: another process may have made it since the scan."""
-    cursor = connection.execute("SELECT * FROM sources WHERE name = ?", (name,))
+    cursor = connection.execute(f"SELECT * FROM sources WHERE {column} = ?", (value,))
     cursor.row_factory = sqlite3.Row
     found: sqlite3.Row | None = cursor.fetchone()
     return found
@@ -243,10 +233,7 @@ def _put_row(
 ) -> int:
     values: dict[str, Any] = {"session_id": "", "key": "", "persona": "", "offset": 0}
     if before is not None:
-        found = connection.execute(
-            "SELECT session_id, key, persona, offset FROM sources WHERE id = ?", (before["id"],)
-        ).fetchone()
-        values = dict(zip(values, found, strict=True)) if found else values
+        values = {name: before[name] for name in values}
     values |= {k: v for k, v in facts.items() if k in values}
     file = (stamp.name, stamp.origin, stamp.size, stamp.modified, looked, digest, problem)
     row = (*file, values["offset"], values["session_id"], values["key"], values["persona"])
@@ -256,7 +243,6 @@ def _put_row(
             f"UPDATE sources SET ({columns}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", (*row, before["id"])
         )
         return int(before["id"])
-    connection.execute("DELETE FROM sources WHERE name = ?", (stamp.name,))
     return int(
         connection.execute(f"INSERT INTO sources ({columns}) VALUES (?,?,?,?,?,?,?,?,?,?,?)", row).lastrowid or 0
     )

@@ -10,8 +10,8 @@ from letopis.errors import LetopisError
 from letopis.lifecycle import consolidate as facts
 from letopis.lifecycle.shared import is_shared
 from letopis.llm import ChatModel
-from letopis.model import folding, tokens
 from letopis.model import summary as notes
+from letopis.model import tokens
 from letopis.model.messages import Message
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Transcript
@@ -87,8 +87,7 @@ def _taken(store: Store, model: ChatModel, one: Waiting, stop: Callable[[], bool
         with store.work_lock(session_id, 5.0):
             transcript = store.sessions.transcript(session_id)
             for a, b in one.raw_ranges:
-                span = [m for m in transcript.messages if a <= m.n <= b and not transcript.is_superseded(m.n)]
-                changes += len(facts.take(store, model, transcript, span, (a, b)).events)
+                changes += len(facts.take(store, model, transcript, transcript.standing(a - 1, b), (a, b)).events)
             while not stop() and (batch := facts.consolidate(store, model, transcript)) is not None:
                 changes += len(batch.events)
                 transcript = store.sessions.transcript(session_id)
@@ -103,6 +102,6 @@ def _summarised(store: Store, model: ChatModel, line: SessionLine, transcript: T
     """Write the summary note of an archived session, which had none; the raw one stays and links to it."""
     from letopis.lifecycle.summarise import summarise
 
-    made = summarise(store, model, transcript.messages, folding.parse(transcript.state.get("folded_summary")).text())
+    made = summarise(store, model, transcript.messages, transcript.folded.text())
     slug = notes.slug_of(made, transcript.messages)
     return store.closing.add_note(line, slug, lambda header: notes.render(header, made, transcript.messages))

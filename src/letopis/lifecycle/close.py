@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from letopis.errors import LetopisError, ModelError, SessionNotFound
 from letopis.lifecycle.shared import is_shared
 from letopis.llm.connect import Models
-from letopis.model import folding
 from letopis.model import summary as notes
 from letopis.model.proposals import Summary
 from letopis.model.session import SessionLine
@@ -134,9 +133,8 @@ def _summary(
     from letopis.lifecycle.summarise import summarise
 
     report("summarising")
-    folded = folding.parse(transcript.state.get("folded_summary"))
     try:
-        return summarise(store, models.background, transcript.messages, folded.text())
+        return summarise(store, models.background, transcript.messages, transcript.folded.text())
     except ModelError as error:
         problems.append(f"no summary: {error}")
         return None

@@ -43,8 +43,7 @@ class Failed:
 
 def pending(store: Store, transcript: Transcript) -> list[Message]:
     """The messages from which no facts were taken yet."""
-    start = _start(store, transcript)
-    waiting = [m for m in transcript.messages if m.n > start and not transcript.is_superseded(m.n)]
+    waiting = transcript.standing(_start(store, transcript))
     live = transcript.ended_at is None and transcript.archive is None
     if live and waiting and (waiting[-1].role == "tool" or waiting[-1].stored.get("tool_calls")):
         return [m for turn in turns.split(waiting)[:-1] for m in turn]  # the newest turn still runs
@@ -114,17 +113,12 @@ def attempt(store: Store, model: ChatModel, transcript: Transcript) -> Batch | F
     return batch
 
 
-def failures(store: Store, transcript: Transcript) -> int:
-    """How often in a row this session's facts could not be taken, as far as that was lately."""
-    return _streak(transcript, store.clock.now())
-
-
 def _counted(store: Store, transcript: Transcript, error: ModelError) -> Failed:
     now, start = store.clock.now(), _start(store, transcript) + 1
-    count = _streak(transcript, now) + 1
+    count = failures(transcript, now) + 1
     if count < FAILURES:
-        failures = {"from": start, "count": count, "at": names.stamp(now)}
-        _note(store, transcript, {"consolidation_failures": failures})
+        streak = {"from": start, "count": count, "at": names.stamp(now)}
+        _note(store, transcript, {"consolidation_failures": streak})
         return Failed(error, raw=False)
     span = _next_range(store, transcript)
     _keep_raw(store, transcript, span, (start, span[-1].n), str(error))
@@ -133,7 +127,8 @@ def _counted(store: Store, transcript: Transcript, error: ModelError) -> Failed:
     return Failed(error, raw=True)
 
 
-def _streak(transcript: Transcript, now: datetime) -> int:
+def failures(transcript: Transcript, now: datetime) -> int:
+    """How often in a row this session's facts could not be taken, as far as that was lately."""
     found = transcript.state.get("consolidation_failures")
     if not isinstance(found, dict) or not isinstance(found.get("count"), int):
         return 0

@@ -21,7 +21,7 @@ def refresh(store: Store, transcript: Transcript) -> bool:
     header, every = transcript.header, store.settings.digest.turns
     if header is None or every <= 0 or is_shared(store, transcript):
         return False
-    told = [m for m in transcript.messages if m.spoken and not transcript.is_superseded(m.n)]
+    told = [m for m in transcript.standing() if m.spoken]
     seen = transcript.state.get("digested")
     since = [m for m in told if m.n > (seen if isinstance(seen, int) else 0)]
     if len(turns.split(since)) < every:
@@ -51,7 +51,7 @@ def close(store: Store, transcript: Transcript, plan: Plan) -> None:
         bare.state.pop("folded_summary", None)
         store.notes.put(path_of(transcript), digest.render("", bare, [], [], closed=links))
         return
-    told = [m for m in transcript.messages if m.spoken and not transcript.is_superseded(m.n)]
+    told = [m for m in transcript.standing() if m.spoken]
     text = digest.render(digest.heading(transcript), transcript, *_content(told, transcript), closed=links)
     store.notes.put(path_of(transcript), text)
 

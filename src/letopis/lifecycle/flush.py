@@ -31,7 +31,7 @@ def flush(store: Store, model: ChatModel | None, transcript: Transcript, upto: i
     header = transcript.header
     if header is None or not store.settings.memory_flush.enabled or is_shared(store, transcript):
         return False
-    span = _waiting(transcript, transcript.last_flushed, upto)
+    span = [m for m in transcript.standing(transcript.last_flushed, upto) if m.spoken]
     if span:
         done = _flushed_through(store, header.session_id, span)
         span = [m for m in span if m.n > done]
@@ -43,10 +43,6 @@ def flush(store: Store, model: ChatModel | None, transcript: Transcript, upto: i
     if upto > transcript.last_flushed and transcript.archive is None:
         store.transcripts.append_state(header.key, header.session_id, {"last_flushed": upto})
     return bool(span)
-
-
-def _waiting(transcript: Transcript, after: int, upto: int) -> list[Message]:
-    return [m for m in transcript.messages if after < m.n <= upto and m.spoken and not transcript.is_superseded(m.n)]
 
 
 def _note_of(message: Message) -> str:

@@ -31,7 +31,7 @@ def due(store: Store, transcript: Transcript, room: int) -> int:
     """Up to which message turns should leave the prompt now, where it has `room` tokens for them; 0: none."""
     settings = store.settings.compression
     start = transcript.folded_through if settings.enabled else transcript.last_flushed
-    shown = [m for m in transcript.messages if m.n > start and not m.internal and not transcript.is_superseded(m.n)]
+    shown = [m for m in transcript.standing(start) if not m.internal]
     every = turns.split(shown)
     costs = [tokens.of_messages(turns.for_provider(turn)) for turn in every]
     count = turns.leaving(costs, int(room * settings.trigger), int(room * settings.target))
@@ -47,12 +47,12 @@ def fold(store: Store, model: ChatModel | None, transcript: Transcript, upto: in
     assert header is not None
     enabled = store.settings.compression.enabled
     start = transcript.folded_through if enabled else transcript.last_flushed
-    part = [m for m in transcript.messages if start < m.n <= upto and not transcript.is_superseded(m.n)]
-    span = material.oldest_within(turns.split(part), min(LARGEST_PART, store.settings.context_window_tokens // 2))
+    part = turns.split(transcript.standing(start, upto))
+    span = material.oldest_within(part, min(LARGEST_PART, store.settings.context_window_tokens // 2))
     end = span[-1].n
     flushing.flush(store, model, transcript, end)
     if enabled:
-        before = folding.parse(transcript.state.get("folded_summary"))
+        before = transcript.folded
         new = _folded(store, model, before, [m for m in span if m.spoken])
         summary = folding.extended(before, new, max(100, room // SUMMARY_SHARE))
         fields = {"folded_through": end, "folded_summary": summary.record()}

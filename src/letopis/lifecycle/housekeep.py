@@ -52,7 +52,7 @@ def due(store: Store, models: Models, transcript: Transcript, room: int) -> list
         out.append("consolidate")
     if fold.due(store, transcript, room):
         out.append("fold" if store.settings.compression.enabled else "flush")
-    streak = facts.failures(store, transcript)
+    streak = facts.failures(transcript, store.clock.now())
     return [*out, f"{streak} failures in a row"] if streak else out
 
 

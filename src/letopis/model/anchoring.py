@@ -79,7 +79,7 @@ def items(messages: Iterable[Message]) -> list[Item]:
     """The rows and sentences with data in them, in order."""
     out = []
     for message in messages:
-        if message.internal or message.service or message.role not in ("user", "assistant", "tool"):
+        if not message.searched:
             continue
         prose = [line for line in message.text.splitlines() if not _ROW.match(line)]
         out += [Item(text, message.n) for text in _rows(message.text)]
@@ -131,7 +131,7 @@ def ledger(anchors: Iterable[Anchor]) -> list[Entry]:
 def due(pending: Sequence[Message], before: Sequence[Message], known: Iterable[Anchor]) -> str:
     """Why an anchor should be placed after these messages, or an empty text."""
     new = items(pending)
-    if any(m.role == "tool" for m in pending) and any(item.n for item in new):
+    if new and any(m.role == "tool" for m in pending):
         return "a tool gave data"
     if sum(1 for m in pending for _ in _rows(m.text)) >= _ROWS_OF_DATA:
         return "a list or table"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from letopis.model import folding, secrets
+from letopis.model import secrets
 from letopis.model.messages import Message
 from letopis.model.summary import is_russian
 from letopis.model.text import one_line, printable, shorten
@@ -37,7 +37,7 @@ def render(
     if closed:
         lines.append(f"{CLOSED} {', '.join(f'[{path}](../../{path})' for path in closed if path)}")
     lines += ["", *([] if closed else [labels["own"], ""])]
-    folded = folding.parse(transcript.state.get("folded_summary")).text()
+    folded = transcript.folded.text()
     lines += [f"## {labels['so far']}", "", _redacted(folded), ""] if folded else []
     lines += [f"## {labels['points']}", "", *(f"- {_safe(point)}" for point in points), ""] if points else []
     quotes = [f"- **{labels.get(m.role, m.role)}** (#{m.n}): {shorten(_safe(m.text), 300)}" for m in last]

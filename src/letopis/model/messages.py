@@ -12,7 +12,7 @@ from typing import Any
 
 from letopis.errors import InvalidInput
 
-SEARCHED_ROLES = ("user", "assistant", "tool")
+_SEARCHED_ROLES = ("user", "assistant", "tool")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 DEEPEST = 100
 _OURS = ("_type", "n", "timestamp", "received")
@@ -47,6 +47,11 @@ class Message:
     def spoken(self) -> bool:
         """Said by a person or the assistant, so it may be summarised, quoted and cited."""
         return self.role in ("user", "assistant") and not self.internal and not self.service
+
+    @property
+    def searched(self) -> bool:
+        """Whether its words and data may be found: what was said, and what a tool answered."""
+        return self.role in _SEARCHED_ROLES and not self.internal and not self.service
 
     @property
     def wire(self) -> dict[str, Any]:

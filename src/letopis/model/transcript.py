@@ -4,13 +4,14 @@ Lines are fed in order; for everything but messages the last one wins, so a tran
 never rewritten. A damaged line is counted and the others are read.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from letopis.model import anchoring, jsonl
+from letopis.model import anchoring, folding, jsonl
 from letopis.model.anchoring import Anchor
+from letopis.model.folding import Folded
 from letopis.model.messages import Message, from_stored
 
 POINTERS = ("last_consolidated", "last_flushed", "folded_through")
@@ -150,6 +151,18 @@ class Transcript:
         """The message of a number."""
         at = bisect_left(self.messages, n, key=lambda message: message.n)
         return self.messages[at] if at < len(self.messages) and self.messages[at].n == n else None
+
+    @property
+    def folded(self) -> Folded:
+        """The summary of the folded messages."""
+        return folding.parse(self.state.get("folded_summary"))
+
+    def standing(self, after: int = 0, upto: int | None = None) -> list[Message]:
+        """The messages with numbers above `after`, up to `upto`, that nobody edited or regenerated."""
+        first = bisect_right(self.messages, after, key=lambda message: message.n)
+        end = None if upto is None else bisect_right(self.messages, upto, key=lambda message: message.n)
+        shown = self.messages[first:end]
+        return [m for m in shown if not self.is_superseded(m.n)] if self.superseded else shown
 
     def is_superseded(self, n: int) -> bool:
         """Whether a client edited or regenerated the turn of message `n`."""

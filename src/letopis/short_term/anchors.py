@@ -10,7 +10,7 @@ def place(store: Store, transcript: Transcript) -> Anchor | None:
     """Place an anchor where one is due; None where it is not."""
     header = transcript.header
     last = transcript.anchors[-1].last if transcript.anchors else 0
-    told = [m for m in transcript.messages if not m.internal and not transcript.is_superseded(m.n)]
+    told = [m for m in transcript.standing() if not m.internal]
     pending = [m for m in told if m.n > last]
     if header is None or not pending:
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from letopis.errors import SearchError
 from letopis.index import Index
 from letopis.model import secrets, terms, tokens
-from letopis.model.messages import SEARCHED_ROLES, Message
+from letopis.model.messages import Message
 from letopis.model.text import normalise, shorten
 from letopis.model.transcript import Transcript
 from letopis.store import Store
@@ -74,7 +74,7 @@ def _read(transcript: Transcript, asked: Sequence[str], before: int) -> dict[int
     wanted = set(asked)
     counts = {}
     for message in transcript.messages:
-        if message.n < before and not message.internal and not message.service and message.role in SEARCHED_ROLES:
+        if message.n < before and message.searched:
             held = len(wanted.intersection(terms.terms(message.text)))
             if held:
                 counts[message.n] = held

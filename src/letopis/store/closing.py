@@ -75,26 +75,21 @@ class Closing:
         """
         header = summary.NoteHeader(line.session_id, line.key, line.ended_at, line.transcript_path, INDEX_PATH)
         with self.locked(line.session_id, _WAIT):
-            path = self._late_note(line.session_id)
-            if path is None:
+            path, status = self._index.newest_notes().get(line.session_id, ("", "raw"))
+            if status == "raw":
                 base = names.minute(_moment(line.ended_at) or self._clock.now())
                 path = names.free(f"memory/{base}-{slug}", ".md", self._taken)
+                if line.memory_path is not None:
+                    self._link(line.memory_path, path)
                 files.create(self._workspace.inside(path), text_of(header).encode())
-            raw = line.memory_path
-            if raw is not None and raw != path:
-                link = f"\n[{path}]({path.removeprefix('memory/')})\n".encode()
-                if link not in (files.read(self._workspace.inside(raw)) or link):
-                    files.append(self._workspace.inside(raw), link)
             self._index.put(replace(line, memory_path=path, summary_status="done"))
         return path
 
-    def _late_note(self, session_id: str) -> str | None:
-        for path in sorted(self._workspace.memory.glob("*.md")):
-            if summary.is_session_note(path.name) and not path.name.endswith("-session-raw.md"):
-                text = (files.read(path) or b"").decode("utf-8", "replace")
-                if summary.header_fields(text).get("Session ID") == session_id:
-                    return self._workspace.relative(path)
-        return None
+    def _link(self, raw: str, path: str) -> None:
+        """Let a raw note name the summary; written before that, for the newest note of a session counts."""
+        link = f"\n[{path}]({path.removeprefix('memory/')})\n".encode()
+        if link not in (files.read(self._workspace.inside(raw)) or link):
+            files.append(self._workspace.inside(raw), link)
 
     def put_plan(self, transcript: Transcript, plan: Plan) -> None:
         """Make a plan durable."""

@@ -81,7 +81,7 @@ class SessionIndex:
 
     def rebuild(self, deleted: set[str]) -> list[SessionLine]:
         """Write the index anew from the archives and the notes; the old file is kept."""
-        notes = self._newest_notes()
+        notes = self.newest_notes()
         made: list[SessionLine] = []
         for path in self.unindexed(()):
             line = self.from_archive(path, notes)
@@ -112,7 +112,7 @@ class SessionIndex:
             line = session.parse({**record, "memory_path": note, "summary_status": status})
         return line
 
-    def _newest_notes(self) -> dict[str, tuple[str, str]]:
+    def newest_notes(self) -> dict[str, tuple[str, str]]:
         """For each session that a note bears, the newest such note and what it is."""
         found: dict[str, tuple[str, str]] = {}
         notes = [(_modified(p), p.name, p) for p in self._workspace.memory.glob("*.md")]
