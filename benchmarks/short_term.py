@@ -18,6 +18,7 @@ from pathlib import Path
 
 from report import report
 
+from letopis.lifecycle.anchor import anchor
 from letopis.llm.connect import Models
 from letopis.memory import Memory, open_memory
 from letopis.model import tokens
@@ -166,6 +167,37 @@ def look_up_time(folder: Path, count: int) -> dict[str, object]:
     }
 
 
+def turn_costs(folder: Path, count: int, vectors: bool) -> dict[str, object]:
+    """What anchors and history add to a turn in a session of so many messages, the model's own time aside."""
+    init(folder)
+    kind = "bundled" if vectors else "none"
+    memory = open_memory(
+        folder, models=Models(None, None), environ={}, durability="batch", embedding__kind=kind,
+        context_window_tokens=WINDOW, model__max_tokens=REPLY,
+    )  # fmt: skip
+    conversation(memory, count, random.Random(count))
+    session_id = memory.history(key="k")[0].session_id
+    times: dict[str, list[float]] = {"in the index": [], "anchors, vector given": [], "history": [], "vector": []}
+    for number in range(30):
+        for text in (f"- Цена доски бук{number}а: {number + 700} руб.\n- вес: {number} кг", "Записал и учёл в смете."):
+            memory.append("k", {"role": "user" if "-" in text else "assistant", "content": text})
+            start = time.perf_counter()
+            memory.index.note()
+            times["in the index"].append(time.perf_counter() - start)
+        n = memory.history(key="k")[1].last_n
+        start = time.perf_counter()
+        memory.index.meanings(session_id, [n - 1, n])
+        times["vector"].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        anchor(memory.store, memory.index, None, memory.store.sessions.transcript(session_id, "k"))
+        times["anchors, vector given"].append(time.perf_counter() - start)
+        start = time.perf_counter()
+        memory.tail("k", WINDOW // 2)
+        times["history"].append(time.perf_counter() - start)
+    middle = {f"{name}, ms": statistics.median(values) * 1000 for name, values in times.items()}
+    return {"messages": count, "vectors": "bundled" if vectors else "none", **middle}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--lengths", default="50,200,1000")
@@ -176,8 +208,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = [measured(Path(folder) / length, int(length), chosen.questions) for length in chosen.lengths.split(",")]
         times = [look_up_time(Path(folder) / f"t{count}", int(count)) for count in chosen.times.split(",")]
+        costs = [turn_costs(Path(folder) / f"c{v}", 1_000, v) for v in (False, True)]
     report("short_term", rows, times=times)
     report("look-ups", times)
+    report("a turn", costs)
 
 
 if __name__ == "__main__":

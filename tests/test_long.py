@@ -36,7 +36,7 @@ def nothing(request: Request) -> object:
 
 
 def worked(memory: Memory, session_id: str) -> Worked:
-    return housekeep.housekeep(memory.store, memory.models, session_id, memory.room)
+    return housekeep.housekeep(memory.store, memory.index, memory.models, session_id, memory.room)
 
 
 # --- folding ------------------------------------------------------------------------------------

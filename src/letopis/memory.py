@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from letopis.context import Prompt
     from letopis.index import Index
     from letopis.lifecycle.worker import Outcome, Worker
+    from letopis.model.evidence import Pack
+    from letopis.model.goals import Goal
+    from letopis.model.messages import Message
+    from letopis.short_term.restore import Restored
     from letopis.turn import Done, Event, Failed
 
 DEFAULT_KEY = "cli:local"
@@ -129,7 +133,7 @@ class Memory:
         """The background worker of this workspace; `done` is told of each outcome."""
         from letopis.lifecycle.worker import Worker
 
-        return Worker(self.store, self.models, done, self.room, self.catch_up)
+        return Worker(self.store, self.models, done, self.room, self.index, self.catch_up)
 
     def work(self, done: "Callable[[Outcome], None]" = lambda outcome: None) -> None:
         """One round of the worker, here and now: for programs that run no worker of their own."""
@@ -197,6 +201,34 @@ class Memory:
             if wanted and not any(getattr(line, name) == wanted for line in self.store.sessions.all()):
                 raise SessionNotFound(f"there is no session with {name} {wanted!r}; `letopis sessions list` shows them")
         return self.index.search(Query(text, scope, k, **filters))
+
+    def research(self, question: str, *, session_id: str | None = None) -> "Pack":
+        """Evidence on a question that one search cannot answer; of a session its anchors and history too."""
+        from letopis.lifecycle.research import research
+
+        session_id = self.store.sessions.get(session_id).session_id if session_id else None
+        return research(self.store, self.index, question, self.models.background, session_id)
+
+    def tail(self, key: str, budget: int) -> "list[Message]":
+        """The newest whole turns under a key within a budget of tokens; after what is folded."""
+        from letopis.short_term.tail import tail
+
+        live = self.store.sessions.live(key)
+        return tail(self.store, self.index, live.session_id, budget) if live is not None else []
+
+    def restore(self, session_id: str, at: int | str, budget: int = 2_000) -> "Restored":
+        """The thread of a session as it was at a message, by number or by words that it holds.
+
+        Raises SessionNotFound.
+        """
+        from letopis.short_term.restore import restore
+
+        return restore(self.store, self.index, self.store.sessions.get(session_id).session_id, at, budget)
+
+    def goals(self, key: str) -> "list[Goal]":
+        """What the user is trying to get done in the live session of a key, ended goals last."""
+        live = self.store.sessions.live(key)
+        return sorted(live.goals_at(), key=lambda goal: not goal.is_open) if live is not None else []
 
     def sessions(self, **filters: str | None) -> Sequence[SessionLine]:
         """The sessions there are, newest first. Filters as `session_list` has them."""

@@ -11,6 +11,7 @@ from letopis.cli.memory import fact_record
 from letopis.cli.sessions import line_of
 from letopis.lifecycle.remember import Kept, Known
 from letopis.model.text import decoded, one_line, shorten
+from letopis.tools.goals import record_of as goal_record
 
 if TYPE_CHECKING:
     from letopis.cli.chat import Chat
@@ -87,6 +88,22 @@ def _context(chat: Chat, rest: str) -> None:
     chat.app.show({"event": "context", **record_of(prompt)}, drawn(prompt))
 
 
+def _goals(chat: Chat, rest: str) -> None:
+    found = chat.memory.goals(chat.key)
+    lines = [f"{goal.state:9} {goal.id}  {goal.text} (#{goal.opened})" for goal in found]
+    chat.app.show({"event": "goals", "goals": [goal_record(g) for g in found]}, "\n".join(lines) or "No goals yet.")
+
+
+def _restore(chat: Chat, rest: str) -> None:
+    live = chat.memory.store.sessions.live(chat.key)
+    if live is None:
+        chat.complain("nothing was said yet, so there is nothing to go back to")
+        return
+    found = chat.memory.restore(live.session_id, rest)
+    record = {"event": "restored", "n": found.thread.n, "text": found.text()}
+    chat.app.show(record, found.text())
+
+
 def _file(chat: Chat, rest: str) -> None:
     path = Path(rest.strip("'\"")).expanduser()
     try:
@@ -112,6 +129,8 @@ _COMMANDS: dict[str, tuple[Callable[[Chat, str], None], str, str]] = {
     "/sessions": (_sessions, "list the newest conversations", ""),
     "/history": (_history, "read this conversation back, or another: /history ID", ""),
     "/search": (_search, "find what was kept or said: /search WORDS", "words"),
+    "/goals": (_goals, "show what you are trying to get done", ""),
+    "/restore": (_restore, "show the thread as it was: /restore N or WORDS", "a message number or words"),
     "/context": (_context, "show what the next prompt is made of", ""),
     "/file": (_file, "send the text of a file as a message: /file PATH", "a path"),
     "/help": (_help, "this list", ""),

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from letopis.model import anchoring, tokens
-from letopis.model.anchoring import Anchor
+from letopis.model import tokens
 from letopis.model.facts import DEFAULT_TEXT, Document, without, without_prose
 from letopis.model.text import printable, shorten
+from letopis.model.thread import Thread
 from letopis.store import Store
 from letopis.store.bootstrap import BootstrapFile
 
@@ -102,15 +102,14 @@ def of_memory(store: Store) -> Draft | None:
     return Draft("MEMORY.md", tokens.estimate(whole), within)
 
 
-def of_anchors(anchors: Sequence[Anchor], upto: int) -> Draft | None:
-    """The data of the messages that are not in sight any more, up to number `upto`."""
-    entries = [entry for entry in anchoring.ledger(anchors) if entry.item.n <= upto]
-    if not entries:
+def of_thread(thread: Thread) -> Draft | None:
+    """The data of the messages that are not in sight any more, and the goals still open."""
+    needed = tokens.estimate(thread.text())
+    if not needed:
         return None
-    needed = tokens.estimate(anchoring.text(entries, 1 << 30))
 
     def within(cap: int) -> Block:
-        text = anchoring.text(entries, cap - _MARK_TOKENS if needed > cap else cap)
+        text = thread.text(cap - _MARK_TOKENS if needed > cap else cap)
         cut = "older items are named by their messages only" if needed > cap else ""
         return replace(cut_block("anchors", text, cap), cut=cut)
 

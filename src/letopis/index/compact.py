@@ -18,7 +18,7 @@ from letopis.index.sync import pieces_of
 from letopis.model import names, terms
 
 _SAMPLES = 50
-_TABLES = ("meta", "sources", "units", "pieces")
+_TABLES = ("meta", "sources", "units", "pieces", "chat_history")
 _LIVE_VECTORS = (
     "SELECT digest, vector FROM {0}vectors WHERE digest IN (SELECT digest FROM {0}pieces) "
     "AND vector <> zeroblob(length(vector))"

@@ -18,8 +18,8 @@ from letopis.model import terms
 
 Kept = TypeVar("Kept")
 
-SCHEMA_VERSION = f"2/{terms.VERSION}"
-_BUSY_SECONDS = 10.0
+SCHEMA_VERSION = f"3/{terms.VERSION}"
+_BUSY_SECONDS, _SOON_SECONDS = 10.0, 0.2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (
@@ -38,11 +38,14 @@ CREATE INDEX IF NOT EXISTS piece_unit ON pieces (unit);
 CREATE INDEX IF NOT EXISTS piece_digest ON pieces (digest);
 CREATE TABLE IF NOT EXISTS vectors (
     id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS chat_history (
+    session TEXT NOT NULL, n INTEGER NOT NULL, role TEXT NOT NULL, text TEXT NOT NULL, tokens INTEGER NOT NULL,
+    time TEXT NOT NULL, begins INTEGER NOT NULL, PRIMARY KEY (session, n)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(
     terms, content='', tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co So'");
 CREATE VIRTUAL TABLE IF NOT EXISTS places USING fts5vocab(words, instance);
 """
-_TABLES = ("words", "places", "pieces", "units", "sources")
+_TABLES = ("words", "places", "pieces", "units", "sources", "chat_history")
 
 
 class Database:
@@ -83,6 +86,15 @@ class Database:
             old = self.path.with_name(self.path.name + suffix)
             with contextlib.suppress(FileNotFoundError):
                 os.replace(old, self.path.with_name(f"{self.path.name}.damaged-{stamp}{suffix}"))
+
+    @contextlib.contextmanager
+    def impatient(self) -> Iterator[None]:
+        """Inside it a lock of another program is waited for no longer than a person notices."""
+        self.connection.execute(f"PRAGMA busy_timeout = {int(_SOON_SECONDS * 1000)}")
+        try:
+            yield
+        finally:
+            self.connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_SECONDS * 1000)}")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

@@ -3,17 +3,18 @@
 It never raises for any question: what went wrong is in the answer's status.
 """
 
+import contextlib
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from letopis.errors import IndexDamaged, ModelError, SearchError
-from letopis.index import filters, rank, snapshot
+from letopis.index import chat_history, filters, meanings, rank, snapshot
 from letopis.index.database import Database
 from letopis.index.diversity import POOL, diverse
 from letopis.index.hits import PHRASES_LOOKED_AT, hits_of, holding_phrases, is_only_phrases, phrases_of, words_of
@@ -24,11 +25,11 @@ from letopis.llm.embedding import Embedder
 from letopis.model import terms
 from letopis.model.search import Found, Query
 from letopis.model.text import words
+from letopis.model.windows import Row, fitting
 from letopis.settings.tree import VectorMemorySettings
 from letopis.store import Store
 
-SYNC_SECONDS = 0.2
-_BATCH = 16
+SYNC_SECONDS, NOTE_SECONDS = 0.2, 0.05
 _COUNTS = (
     "SELECT count(*) FROM sources WHERE problem = ''",
     "SELECT count(*) FROM units",
@@ -68,6 +69,7 @@ class Index:
         self._database: Database | None = None
         self._presence: Presence | None = None
         self._snapshot: Snapshot | None = None
+        self._plain: dict[tuple[str, ...], rank.Floats] = {}
 
     @property
     def path(self) -> Path:
@@ -178,18 +180,73 @@ class Index:
 
         None where the index does not have all of the session yet. Raises SearchError.
         """
-        with self._guard:
-            if self._synced(SYNC_SECONDS).stale:
+        with self._conversations() as connection:
+            if connection is None:
                 return None
             quoted = ['"' + term.replace('"', '""') + '"' for term in asked]
             counts: dict[int, int] = {}
-            with self._opened().reading() as connection:
-                for match in quoted:
-                    for (n,) in connection.execute(_SAID, (match, session_id, before, _SAID_AT_MOST)):
-                        counts[n] = counts.get(n, 0) + 1
-                for (n,) in connection.execute(_SAID, (" AND ".join(quoted), session_id, before, _SAID_AT_MOST)):
-                    counts[n] = len(quoted)
+            for match in quoted:
+                for (n,) in connection.execute(_SAID, (match, session_id, before, _SAID_AT_MOST)):
+                    counts[n] = counts.get(n, 0) + 1
+            for (n,) in connection.execute(_SAID, (" AND ".join(quoted), session_id, before, _SAID_AT_MOST)):
+                counts[n] = len(quoted)
             return counts
+
+    def holding(self, session_id: str, parts: Sequence[str], before: int) -> list[int] | None:
+        """The messages of an open session that hold these parts letter for letter, newest first; None as in `said`."""
+        with self._conversations() as connection:
+            return None if connection is None else chat_history.holding(connection, session_id, parts, before)
+
+    def tail(self, session_id: str, after: int, budget: int) -> Sequence[Row] | None:
+        """The newest whole turns of an open session, after message `after`, within a budget; None as in `said`."""
+        with self._conversations() as connection:
+            if connection is None:
+                return None
+            return fitting(chat_history.newest_first(connection, session_id, after), budget)
+
+    def note(self) -> None:
+        """Take in what was just said; where the index cannot be used now, the next search takes it in."""
+        with contextlib.suppress(SearchError), self._guard, self._opened().impatient():
+            self._synced(NOTE_SECONDS)
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether texts have vectors here."""
+        return self._embedder is not None
+
+    def meanings(self, session_id: str, numbers: Sequence[int]) -> dict[int, rank.Floats]:
+        """The unit vectors of messages by number; what lacks one gets it, for the search too. Raises ModelError."""
+        if self._embedder is None or not numbers:
+            return {}
+        with self._guard:
+            self._synced(SYNC_SECONDS)
+            ours = self._opened().meta("embedder") == self._embedder.identity
+            known = meanings.known_of(self._opened(), session_id, numbers) if ours else None
+        if known is not None:
+            return known
+        database = Database(self.path)  # a connection of its own: searches go on meanwhile
+        try:
+            return meanings.of_messages(database, self._embedder, session_id, numbers)
+        finally:
+            database.close()
+
+    def plain(self, texts: Sequence[str]) -> rank.Floats:
+        """The unit vectors of some fixed texts, one row each, made once. Raises ModelError."""
+        assert self._embedder is not None
+        known = self._plain.get(tuple(texts))
+        if known is None:
+            known = self._plain[tuple(texts)] = rank.unit(self._embedder.passages(texts))
+        return known
+
+    @contextlib.contextmanager
+    def _conversations(self) -> Iterator[sqlite3.Connection | None]:
+        """The index as it is now, for what the transcript can answer too: nobody waits long for it."""
+        with self._guard, self._opened().impatient():
+            if self._synced(SYNC_SECONDS).stale:
+                yield None
+                return
+            with self._opened().reading() as connection:
+                yield connection
 
     # --- keeping it up to date ----------------------------------------------------------------
 
@@ -216,72 +273,16 @@ class Index:
             self._opened()
         database = Database(self.path)  # a connection of its own: searches go on meanwhile
         try:
-            return self._fill(database, self._embedder, progress, stop)
+            return meanings.fill(database, self._embedder, progress, stop)
         finally:
             database.close()
-
-    def _fill(
-        self,
-        database: Database,
-        embedder: Embedder,
-        progress: Callable[[int, int], None],
-        stop: Callable[[], bool],
-    ) -> int:
-        self._adopt_embedder(database)
-        missing = self._missing(database)
-        done = 0
-        for start in range(0, len(missing), _BATCH):
-            if stop():
-                break
-            batch = missing[start : start + _BATCH]
-            vectors = rank.unit(embedder.passages([text for _, text in batch]))
-            rows = [
-                (digest, np.nan_to_num(vector, nan=0.0).astype(np.float16).tobytes())
-                for (digest, _), vector in zip(batch, vectors, strict=True)
-            ]
-            with database.writing() as connection:
-                connection.executemany("INSERT OR REPLACE INTO vectors (digest, vector) VALUES (?, ?)", rows)
-                bump(connection)
-            done += len(batch)
-            progress(done, len(missing))
-        return done
-
-    def _adopt_embedder(self, database: Database) -> None:
-        assert self._embedder is not None
-        made_with = database.meta("embedder")
-        if made_with not in ("", self._embedder.identity):
-            raise SearchError(
-                f"the vectors were made with {made_with}, and the embedder now is {self._embedder.identity}; "
-                "`letopis index --rebuild` makes them anew, until then search goes by words"
-            )
-        if not made_with:
-            with database.writing():
-                database.set_meta("embedder", self._embedder.identity)
-
-    @staticmethod
-    def _missing(database: Database) -> list[tuple[bytes, str]]:
-        """Hash and passage of every piece without a vector, the newest first."""
-        from letopis.index.sync import passage_of, pieces_of
-
-        with database.reading() as connection:
-            units = connection.execute(
-                "SELECT DISTINCT u.id, u.speaker, u.text FROM units u JOIN pieces p ON p.unit = u.id "
-                "LEFT JOIN vectors v ON v.digest = p.digest WHERE v.digest IS NULL ORDER BY u.id DESC"
-            ).fetchall()
-            out: dict[bytes, str] = {}
-            for unit, speaker, text in units:
-                digests = connection.execute("SELECT digest FROM pieces WHERE unit = ? ORDER BY id", (unit,))
-                for (digest,), part in zip(digests, pieces_of(text), strict=True):
-                    out.setdefault(digest, passage_of(speaker, part))
-            known = {row[0] for row in connection.execute("SELECT digest FROM vectors")}
-        return [(digest, text) for digest, text in out.items() if digest not in known]
 
     def rebuild(self) -> Report:
         """Make the rows anew from the files; vectors of the same model and text are kept."""
         with self._guard:
             database = self._opened()
             with database.writing() as connection:
-                for table in ("pieces", "units", "sources"):
+                for table in ("pieces", "units", "sources", "chat_history"):
                     connection.execute(f"DELETE FROM {table}")
                 connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
                 if self._embedder is not None and database.meta("embedder") != self._embedder.identity:

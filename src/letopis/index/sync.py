@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from letopis.errors import OutsideWorkspace, Unreadable
+from letopis.index import chat_history
 from letopis.index.database import Database
 from letopis.model import answers, blocks, pieces, summary, terms
 from letopis.model.digest import is_closed
+from letopis.model.text import printable
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 from letopis.store.scanning import Stamp
@@ -175,6 +177,8 @@ def _take_transcript(store: Store, database: Database, stamp: Stamp, before: sql
         row = _put_row(connection, stamp, source, "", facts, "", looked)
         newest = connection.execute("SELECT max(n) FROM units WHERE source = ?", (row,)).fetchone()[0] or 0
         _put_units(connection, row, _units_of_transcript(transcript, newest))
+        is_open = transcript.ended_at is None and store.scanning.is_live(stamp.name)
+        chat_history.put(connection, session_id, transcript, is_open)
         for a, b in transcript.superseded:
             reshaped(connection)
             connection.execute("UPDATE units SET superseded = 1 WHERE source = ? AND n BETWEEN ? AND ?", (row, a, b))
@@ -255,7 +259,7 @@ def _put_units(connection: sqlite3.Connection, source: int, units: Iterable[Unit
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 source, unit.section, unit.position, unit.n, unit.last, unit.kind, unit.role, unit.speaker,
-                unit.day, answers.given(unit.text), unit.heading, unit.superseded, storable(unit.text),
+                unit.day, answers.given(unit.text), unit.heading, unit.superseded, printable(unit.text),
             ),
         ).lastrowid  # fmt: skip
         for text in pieces_of(unit.text):
@@ -283,10 +287,11 @@ def _drop_units(connection: sqlite3.Connection, source: int) -> None:
 def _drop(database: Database, names: set[str]) -> None:
     with database.writing() as connection:
         for name in names:
-            row = connection.execute("SELECT id FROM sources WHERE name = ?", (name,)).fetchone()
+            row = connection.execute("SELECT id, session_id FROM sources WHERE name = ?", (name,)).fetchone()
             if row is not None:
                 _drop_units(connection, row[0])
-                connection.execute("DELETE FROM sources WHERE id = ?", row)
+                chat_history.drop(connection, row[1])
+                connection.execute("DELETE FROM sources WHERE id = ?", row[:1])
         bump(connection)
 
 
@@ -304,12 +309,7 @@ def reshaped(connection: sqlite3.Connection) -> None:
 
 def pieces_of(text: str) -> list[str]:
     """The pieces of a unit, from the text as it is stored; never none."""
-    return pieces.split(storable(text)) or [storable(text)]
-
-
-def storable(text: str) -> str:
-    """Text that SQLite holds: no lone surrogates."""
-    return text.encode("utf-8", "replace").decode()
+    return pieces.split(printable(text)) or [printable(text)]
 
 
 def passage_of(speaker: str, text: str) -> str:

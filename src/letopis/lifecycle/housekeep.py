@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from letopis.errors import Busy, LetopisError, SessionArchived
+from letopis.index import Index
 from letopis.lifecycle import consolidate as facts
 from letopis.lifecycle import digest, fold
+from letopis.lifecycle.anchor import anchor
 from letopis.lifecycle.shared import is_shared
 from letopis.llm import ChatModel
 from letopis.llm.connect import Models
 from letopis.model.transcript import Transcript
-from letopis.short_term.anchors import place
 from letopis.store import Store
 
 Report = Callable[[str], None]
@@ -32,6 +33,7 @@ class Worked:
 @dataclass(slots=True)
 class _Work:
     store: Store
+    index: Index | None
     model: ChatModel | None
     session_id: str
     room: Room
@@ -58,6 +60,7 @@ def due(store: Store, models: Models, transcript: Transcript, room: int) -> list
 
 def housekeep(
     store: Store,
+    index: Index | None,
     models: Models,
     session_id: str,
     room: Room,
@@ -65,7 +68,7 @@ def housekeep(
     stop: Callable[[], bool] = lambda: False,
 ) -> Worked:
     """Do what is due in a session; one that is closed meanwhile is left to its archiving."""
-    work = _Work(store, models.background, session_id, room, report, stop, [], [])
+    work = _Work(store, index, models.background, session_id, room, report, stop, [], [])
     try:
         with store.work_lock(session_id):
             for step in (_anchor, _consolidate, _fold, _digest):
@@ -78,7 +81,7 @@ def housekeep(
 
 def make_room(store: Store, session_id: str, room: int) -> bool:
     """Fold, or flush, what a prompt with so much room cannot hold, without a model; whether anything was done."""
-    work = _Work(store, None, session_id, lambda transcript: room, lambda step: None, lambda: False, [], [])
+    work = _Work(store, None, None, session_id, lambda transcript: room, lambda step: None, lambda: False, [], [])
     try:
         with store.work_lock(session_id):
             for step in (_anchor, _fold):
@@ -132,7 +135,7 @@ def _fold(work: _Work) -> None:
 
 
 def _anchor(work: _Work) -> None:
-    if place(work.store, work.transcript()) is not None:
+    if anchor(work.store, work.index, work.model, work.transcript(), work.stop):
         work.done.append("anchored")
 
 

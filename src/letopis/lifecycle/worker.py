@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from letopis.errors import LetopisError
+from letopis.index import Index
 from letopis.lifecycle import tidy
 from letopis.lifecycle.close import Archived, Waiting, close_idle, drain
 from letopis.lifecycle.housekeep import Room, Worked, housekeep
@@ -25,8 +26,8 @@ Outcome = Archived | Waiting | Worked | LetopisError
 class Worker:
     """The thread.
 
-    `room` tells how many tokens a prompt has for a conversation; `index` is called with what says
-    whether to stop.
+    `room` tells how many tokens a prompt has for a conversation; `catch_up` brings the index up to date and is
+    called with what says whether to stop.
     """
 
     def __init__(
@@ -35,9 +36,11 @@ class Worker:
         models: Models,
         done: Callable[[Outcome], None],
         room: Room,
-        index: Callable[[Callable[[], bool]], object] = lambda stop: None,
+        index: Index | None = None,
+        catch_up: Callable[[Callable[[], bool]], object] = lambda stop: None,
     ) -> None:
-        self._store, self._models, self._done, self._index, self._room = store, models, done, index, room
+        self._store, self._models, self._index = store, models, index
+        self._done, self._room, self._index_all = done, room, catch_up
         self._wake, self._stop = threading.Event(), threading.Event()
         self._seen: dict[str, int] = {}
         self._rest: dict[str, float] = {}
@@ -92,7 +95,7 @@ class Worker:
             resting = time.monotonic() < self._rest.get(line.session_id, 0)
             if line.state == "live" and not resting and self._seen.get(line.session_id) != line.message_count:
                 worked = housekeep(
-                    self._store, self._models, line.session_id, self._room, self._report, self._stop.is_set
+                    self._store, self._index, self._models, line.session_id, self._room, self._report, self._stop.is_set
                 )
                 self._seen[line.session_id] = line.message_count
                 if worked.problems:
@@ -114,7 +117,7 @@ class Worker:
 
     def _catch_up(self) -> None:
         self._report("indexing")
-        self._index(self._stop.is_set)
+        self._index_all(self._stop.is_set)
 
     def _report(self, step: str) -> None:
         self.step = step

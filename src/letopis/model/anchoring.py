@@ -17,8 +17,15 @@ from letopis.model.text import content_stems, is_cyrillic, one_line, shorten
 
 LENGTH = 3_000
 LONGEST = 200
-_ROWS_OF_DATA = 2
+_ROWS_OF_DATA, _FEWEST = 2, 2
+_NAMED, _EXACT, _OLD = 40, 120, 80
+_DATUM = re.compile(
+    r"(?i)[:=·—-]\s*[$€₽£]?\d|[$€₽£]\s?\d|\d\s*(?:[%$€₽£°]|(?:руб|коп|тыс|млн|usd|eur|rub|dollar|euro|кг|г|т|км|м|см|мм|л|мл|шт"
+    r"|дн|день|дней|час|ч|мин|сек|лет|год|kg|g|km|m|cm|mm|l|ml|pcs|day|hour|h|min|sec|year|week|недел|мес|month|gb|mb|тб|гб|мб"
+    r"|вт|w|kw|квт|в|v|a|а|hz|гц|мгц|mhz)[\w.]{0,5}(?![\w]))"
+)
 _ROW = re.compile(r"^\s*(?:[-*•+]|\d{1,3}[.)])\s+|^\s*\|")
+_CORRECTS = re.compile(r"(?i)\b(?:исправлени|поправк|правк|уточнени|теперь|нов[аыо]|correct|update|now\b|actually)")
 _RULE = re.compile(r"^[\s|:+-]*$")
 _FILLER = frozenset(
     content_stems(
@@ -26,7 +33,6 @@ _FILLER = frozenset(
         "новый новое изменилась изменился now actually correction update updated new changed became costs equals"
     )
 )
-_TOPIC_WORDS, _TOPIC_SEEN, _TOPIC_SHARE = 4, 8, 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +52,12 @@ class Anchor:
     first: int
     last: int
     reason: str
+    goals: tuple[str, ...] = ()
 
     def record(self, session_id: str, at: str) -> dict[str, Any]:
         """The anchor as its line in a transcript."""
         data = [{"text": item.text, "n": item.n} for item in self.data]
-        where = {"from": self.first, "to": self.last, "reason": self.reason}
+        where = {"goals": list(self.goals), "from": self.first, "to": self.last, "reason": self.reason}
         return {"_type": "anchor", "session_id": session_id, "at": at, "topic": self.topic, "data": data, **where}
 
 
@@ -72,7 +79,9 @@ def parse(record: Mapping[str, Any]) -> Anchor | None:
         for entry in data
         if isinstance(entry, Mapping) and isinstance(entry.get("text"), str) and isinstance(entry.get("n"), int)
     )
-    return Anchor(str(record.get("topic") or ""), items, first, last, str(record.get("reason") or ""))
+    goals = record.get("goals")
+    texts = tuple(goal for goal in goals if isinstance(goal, str)) if isinstance(goals, list) else ()
+    return Anchor(str(record.get("topic") or ""), items, first, last, str(record.get("reason") or ""), texts)
 
 
 def items(messages: Iterable[Message]) -> list[Item]:
@@ -114,12 +123,14 @@ def subject(text: str) -> frozenset[str]:
     return frozenset(content_stems(bare)) - _FILLER
 
 
-def ledger(anchors: Iterable[Anchor]) -> list[Entry]:
-    """Every item once, in its newest form, oldest message first."""
+def ledger(anchors: Iterable[Anchor], upto: int | None = None) -> list[Entry]:
+    """Every item once, in its newest form, oldest message first; of messages up to number `upto`."""
     found: dict[frozenset[str], Entry] = {}
     for anchor in anchors:
         for item in anchor.data:
-            key = subject(item.text) or frozenset({item.text})
+            if upto is not None and item.n > upto:
+                continue
+            key = _standing(item.text, found)
             known = found.pop(key, None)
             if known is None or known.item.text == item.text:
                 found[key] = Entry(item, known.outdated if known else ())
@@ -128,30 +139,38 @@ def ledger(anchors: Iterable[Anchor]) -> list[Entry]:
     return list(found.values())
 
 
-def due(pending: Sequence[Message], before: Sequence[Message], known: Iterable[Anchor]) -> str:
-    """Why an anchor should be placed after these messages, or an empty text."""
+def _standing(text: str, found: Mapping[frozenset[str], Entry]) -> frozenset[str]:
+    """Under which subject an item stands: a correction that names less than what it corrects stands under that."""
+    own = subject(text) or frozenset({text})
+    if own in found or len(own) < _FEWEST or not _CORRECTS.search(text):
+        return own
+    meant = [known for known in found if own < known]
+    return meant[0] if len(meant) == 1 else own
+
+
+Values = dict[frozenset[str], frozenset[str]]
+
+
+def values(entries: Iterable[Item]) -> Values:
+    """The figures that stand for each thing."""
+    return {subject(item.text): _figures(item.text) for item in entries}
+
+
+@lru_cache(maxsize=65_536)
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(figures.meant(text))
+
+
+def due(pending: Sequence[Message], known: Values) -> str:
+    """Why an anchor should be placed after these messages whatever they are about, or an empty text."""
     new = items(pending)
     if new and any(m.role == "tool" for m in pending):
         return "a tool gave data"
     if sum(1 for m in pending for _ in _rows(m.text)) >= _ROWS_OF_DATA:
         return "a list or table"
-    values = {subject(e.item.text): figures.meant(e.item.text) for e in ledger(known)} if new else {}
-    if any(values.get(subject(i.text), set()) - figures.meant(i.text) for i in new):
+    if any(known.get(subject(i.text), frozenset()) - _figures(i.text) for i in new):
         return "a figure was corrected"
-    if pending and shifted(pending[-1] if pending[-1].role == "user" else pending[0], before):
-        return "the topic changed"
     return "length" if sum(len(m.text) for m in pending if m.spoken) >= LENGTH else ""
-
-
-def shifted(message: Message, before: Sequence[Message]) -> bool:
-    """Whether a message of the user speaks of something else than the conversation so far, by its words."""
-    own = set(content_stems(message.text))
-    running: Counter[str] = Counter()
-    for earlier in before[-_TOPIC_SEEN:]:
-        running.update(set(content_stems(earlier.text)))
-    if message.role != "user" or len(own) < _TOPIC_WORDS or len(running) < _TOPIC_WORDS * 2:
-        return False
-    return len(own & running.keys()) / len(own) < _TOPIC_SHARE
 
 
 def topic(messages: Sequence[Message]) -> str:
@@ -163,20 +182,24 @@ def topic(messages: Sequence[Message]) -> str:
 
 
 def text(entries: Sequence[Entry], budget: int) -> str:
-    """The entries as they stand in a prompt, the newest that fit; what does not fit is named by its message."""
-    shown: list[str] = []
-    left_out: list[int] = []
-    for entry in reversed(entries):
-        line = _line(entry)
-        budget -= tokens.estimate(line) + 1
-        if budget < 0:
-            left_out.append(entry.item.n)
-        else:
-            shown.append(line)
-    if left_out:
-        numbers = ", ".join(f"#{n}" for n in sorted(set(left_out))[:40])
-        shown.append(f"- … {numbers}")
-    return "\n".join(reversed(shown))
+    """The entries as they stand in a prompt, those that fit; what does not fit is named by its message.
+
+    Rates, prices and specifications come to the budget first, then what was told in sentences, each newest first.
+    """
+    shown: set[int] = set()
+    for at in sorted(range(len(entries)), key=lambda at: (is_exact(entries[at].item.text), at), reverse=True):
+        budget -= tokens.estimate(_line(entries[at])) + 1
+        if budget >= 0:
+            shown.add(at)
+    lines = [_line(entry) for at, entry in enumerate(entries) if at in shown]
+    left_out = sorted({entry.item.n for at, entry in enumerate(entries) if at not in shown})
+    numbers = ", ".join(f"#{n}" for n in left_out[:_NAMED])
+    return "\n".join([*([f"- … {numbers}"] if left_out else []), *lines])
+
+
+def is_exact(text: str) -> bool:
+    """Whether an item is a datum by itself: a row, or a figure with its unit, in few words."""
+    return len(text) <= _EXACT and _DATUM.search(text) is not None
 
 
 def _line(entry: Entry) -> str:
@@ -184,4 +207,4 @@ def _line(entry: Entry) -> str:
     if not entry.outdated:
         return line
     word = "устарело" if is_cyrillic(entry.item.text) else "outdated"
-    return f"{line} [{word}: {'; '.join(f'{old.text} (#{old.n})' for old in entry.outdated[-2:])}]"
+    return f"{line} [{word}: {'; '.join(f'{shorten(old.text, _OLD)} (#{old.n})' for old in entry.outdated[-2:])}]"

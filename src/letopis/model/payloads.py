@@ -90,6 +90,35 @@ class FoldForm(BaseModel):
     outdated: list[str] = Field(default=[], description="items folded before that are not true any more, exactly")
 
 
+class OtherWordsForm(BaseModel):
+    """A question in other words."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    questions: list[str] = Field(default=[], max_length=20, description="up to five other ways to ask")
+
+
+class DatumForm(BaseModel):
+    """One exact datum."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: str = Field(description="the datum with its unit and what it belongs to, copied exactly, one short line")
+    n: int = Field(description="the number of the message that says it")
+
+
+class AnchorForm(BaseModel):
+    """What of a part of a conversation must stay at hand."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    topic: Text = Field("", description="what this part is about, a few words")
+    data: list[DatumForm] = Field(default=[], description="prices, dates, names, figures, decisions")
+    goals_opened: list[str] = Field(default=[], description="what the user now wants to get done, one sentence each")
+    goals_done: list[str] = Field(default=[], description="ids of open goals that were reached here")
+    goals_dropped: list[str] = Field(default=[], description="ids of open goals that the user gave up here")
+
+
 class MergeForm(BaseModel):
     """Facts that become one."""
 
@@ -126,6 +155,17 @@ def parse_fold(payload: Mapping[str, Any]) -> tuple[Folded, list[str]]:
         name: tuple(getattr(form, name)) for name in ("done", "decided", "facts", "files", "outdated")
     }
     return replace(Folded(goal=form.goal, open=tuple(form.open_questions)), **lists), []
+
+
+def parse_anchor(payload: Mapping[str, Any]) -> tuple[AnchorForm, list[str]]:
+    """What an anchor is made of. Raises AnswerUnusable where the form is wrong."""
+    return _validated(AnchorForm, payload), []
+
+
+def parse_other_words(payload: Mapping[str, Any]) -> tuple[tuple[str, ...], list[str]]:
+    """The other ways to ask. Raises AnswerUnusable where the form is wrong."""
+    asked = [text[:300] for text in _validated(OtherWordsForm, payload).questions if text.strip()]
+    return tuple(asked[:5]), []
 
 
 Shape = TypeVar("Shape", bound=BaseModel)

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from letopis.model import anchoring, folding, jsonl
+from letopis.model import anchoring, folding, goals, jsonl
 from letopis.model.anchoring import Anchor
 from letopis.model.folding import Folded
+from letopis.model.goals import Goal
 from letopis.model.messages import Message, from_stored
 
 POINTERS = ("last_consolidated", "last_flushed", "folded_through")
@@ -81,6 +82,7 @@ class Transcript:
     state: dict[str, Any] = field(default_factory=dict)
     superseded: list[tuple[int, int]] = field(default_factory=list)
     anchors: list[Anchor] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
     ended_at: str | None = None
     plan: Plan | None = None
     bad: list[jsonl.BadLine] = field(default_factory=list)
@@ -117,6 +119,12 @@ class Transcript:
         """The number up to which messages are in the folded summary and no longer in the prompt."""
         return self.pointer("folded_through")
 
+    @property
+    def topic_from(self) -> int:
+        """The number of the message with which the running topic began."""
+        value = self.state.get("topic_from")
+        return value if isinstance(value, int) and value > 0 else 1
+
     def pointer(self, name: str, last_n: int | None = None) -> int:
         """One of POINTERS: 0 … last_n."""
         value = self.state.get(name)
@@ -132,6 +140,7 @@ class Transcript:
             state=dict(self.state),
             superseded=list(self.superseded),
             anchors=list(self.anchors),
+            goals=list(self.goals),
             bad=list(self.bad),
         )
 
@@ -156,6 +165,14 @@ class Transcript:
     def folded(self) -> Folded:
         """The summary of the folded messages."""
         return folding.parse(self.state.get("folded_summary"))
+
+    def goals_at(self, n: int | None = None) -> list[Goal]:
+        """Each goal in the state it had at message `n`, or has now; oldest first."""
+        found: dict[str, Goal] = {}
+        for goal in self.goals:
+            if n is None or goal.n <= n:
+                found[goal.id] = goal
+        return list(found.values())
 
     def standing(self, after: int = 0, upto: int | None = None) -> list[Message]:
         """The messages with numbers above `after`, up to `upto`, that nobody edited or regenerated."""
@@ -187,19 +204,23 @@ class Transcript:
             self.archive = self.archive or record
         elif kind == "state":
             self._take_state(record)
-        elif kind == "superseded":
-            pair = record.get("n")
-            if isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int) for x in pair):
-                self.superseded.append((pair[0], pair[1]))
-        elif kind == "anchor":
-            anchor = anchoring.parse(record)
-            self.anchors += [anchor] if anchor is not None else []
+        elif kind in ("superseded", "anchor", "goal"):
+            self._take_mark(kind, record)
         elif kind == "closed":
             ended = record.get("ended_at")
             self.ended_at = ended if isinstance(ended, str) else self.updated_at
         elif kind == "plan":
             self.plan = parse_plan(record) or self.plan
         return isinstance(kind, str)
+
+    def _take_mark(self, kind: str, record: dict[str, Any]) -> None:
+        pair = record.get("n")
+        if kind == "anchor" and (anchor := anchoring.parse(record)) is not None:
+            self.anchors.append(anchor)
+        elif kind == "goal" and (goal := goals.parse(record)) is not None:
+            self.goals.append(goal)
+        elif isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int) for x in pair):
+            self.superseded.append((pair[0], pair[1]))
 
     def _take_message(self, record: dict[str, Any]) -> bool:
         message = from_stored(record)

@@ -57,6 +57,9 @@ def look_up(store: Store, index: Index, session_id: str, words: str, budget: int
     held = {n: count for n, count in held.items() if not transcript.is_superseded(n)}
     whole = [n for n, count in held.items() if count == len(asked)]
     numbers = sorted(whole or held, key=lambda n: (-held[n], -n))
+    if not numbers:
+        numbers = _letter_for_letter(index, transcript, words.split(), before)
+        return _answered(transcript, words, asked, numbers, True, budget)
     return _answered(transcript, words, asked, _exactly(transcript, words, numbers), bool(whole), budget)
 
 
@@ -79,6 +82,23 @@ def _read(transcript: Transcript, asked: Sequence[str], before: int) -> dict[int
             if held:
                 counts[message.n] = held
     return counts
+
+
+def _letter_for_letter(index: Index, transcript: Transcript, parts: Sequence[str], before: int) -> list[int]:
+    """The messages that hold every part inside their text, be it the half of a word or a sign; newest first."""
+    if not parts:
+        return []
+    found = None
+    if transcript.ended_at is None:
+        try:
+            found = index.holding(transcript.session_id, parts, before)
+        except SearchError:
+            pass  # the transcript gives the same answer
+    if found is None:
+        wanted = [normalise(part) for part in parts]
+        said = [m for m in transcript.standing(upto=before - 1) if m.searched]
+        found = [m.n for m in reversed(said) if all(part in normalise(m.text) for part in wanted)]
+    return found
 
 
 def _exactly(transcript: Transcript, words: str, numbers: list[int]) -> list[int]:

@@ -91,6 +91,10 @@ class Scanning:
         problem = f"larger than {max_bytes} bytes" if large else ""
         return Stamp(name, origin, found.st_size, found.st_mtime_ns, problem)
 
+    def is_live(self, name: str) -> bool:
+        """Whether a transcript is that of a live session."""
+        return self._workspace.inside(name).parent == self._workspace.live
+
     def note(self, name: str) -> str:
         """The text of a note. Raises Unreadable."""
         data = files.read(self._workspace.inside(name))

@@ -48,6 +48,7 @@ class _Turn:
     n: int
     shared: bool
     persona: str
+    background: ChatModel | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict)
     text: str = ""
     lead: str = ""
@@ -58,7 +59,13 @@ class _Turn:
         return self.store.sessions.transcript(self.session_id, self.key)
 
     def add(self, wire: Mapping[str, Any]) -> Appended:
-        return self.store.transcripts.append(self.key, wire, session_id=self.session_id)
+        stored = self.store.transcripts.append(self.key, wire, session_id=self.session_id)
+        self.noted()
+        return stored
+
+    def noted(self) -> None:
+        """Bring what was appended into the index; what cannot be done now the next search does."""
+        self.index.note()
 
 
 def stream(
@@ -99,6 +106,8 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
             return
     persona = transcript.header.persona if transcript.header else "default"
     turn = _Turn(store, index, key, asked.session_id, asked.n, is_shared(store, transcript), persona)
+    turn.background = models.background
+    turn.noted()
     if models.chat is None:
         text = offline.respond(store, index, turn.transcript(), turn.n, turn.shared)
         stored = turn.add({"role": "assistant", "content": text, "internal": True})
@@ -253,7 +262,7 @@ def _call_tools(turn: _Turn, reply: Reply) -> Iterator[Event]:
     calls = [_wire_of(call) for call in reply.tool_calls]
     turn.text = ""
     turn.add({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
-    where = ToolContext(turn.store, turn.index, turn.key, turn.session_id, turn.n, turn.shared)
+    where = ToolContext(turn.store, turn.index, turn.key, turn.session_id, turn.n, turn.shared, turn.background)
     for call in reply.tool_calls:
         yield ToolStarted(call.name, call.arguments)
         result = tools.call(turn.tools, where, call.name, call.arguments)
