@@ -16,6 +16,7 @@ from letopis.store import Store
 
 MOST_QUOTES = 16
 _HITS, _LOOKED_WITHIN = 8, 1_500
+_COPIES = ("raw", "digest")  # notes that repeat messages word for word
 FORM: Form[tuple[str, ...]] = Form(
     ToolSpec("other_words", "Say a question in other words.", payloads.schema_of(payloads.OtherWordsForm)),
     payloads.parse_other_words,
@@ -46,7 +47,8 @@ def research(
     if session_id:
         found["anchors"] = _in_anchors(store, session_id, question)
         found["this conversation"] = _in_session(store, index, session_id, question, before)
-    quotes = evidence.merged(found, MOST_QUOTES)
+    told = {way: [q for q in own if not evidence.only_asks(q.text, question)] for way, own in found.items()}
+    quotes = evidence.merged(told, MOST_QUOTES)
     return Pack(
         question,
         tuple(asked),
@@ -67,7 +69,7 @@ def _searched(
     for scope in ("notes", "transcripts"):
         query = Query(way.text, scope, _HITS, since=way.since, until=way.until, within=within, exclude=itself)
         answer = index.search(query)
-        quotes += [_quote(hit) for hit in answer.hits if not hit.superseded and hit.kind != "raw"]
+        quotes += [_quote(hit) for hit in answer.hits if not hit.superseded and hit.kind not in _COPIES]
         problems += answer.problems if answer.status in ("error", "degraded", "stale") else ()
     return quotes, problems
 

@@ -115,6 +115,11 @@ def merged(found: Mapping[str, Sequence[Quote]], most: int) -> list[Quote]:
     ]
 
 
+def only_asks(text: str, question: str) -> bool:
+    """Whether a text is the same question asked before: no evidence for an answer."""
+    return text.rstrip().endswith("?") and overlap(content_stems(text), content_stems(question)) >= _SAME / 2
+
+
 def missing(question: str, quotes: Iterable[Quote]) -> list[str]:
     """The words of the question, as they were written, that carry meaning and stand in no quote."""
     held = {s for quote in quotes for s in content_stems(quote.text)}

@@ -24,6 +24,7 @@ from letopis.model.summary import is_russian
 from letopis.model.text import shorten
 from letopis.model.transcript import Transcript
 from letopis.short_term import look_up
+from letopis.short_term.goals import follow
 from letopis.store import Store
 from letopis.store.transcripts import Appended, new_session_id
 from letopis.tools import Tool, ToolContext
@@ -108,6 +109,7 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
     turn = _Turn(store, index, key, asked.session_id, asked.n, is_shared(store, transcript), persona)
     turn.background = models.background
     turn.noted()
+    follow(store, transcript)
     if models.chat is None:
         text = offline.respond(store, index, turn.transcript(), turn.n, turn.shared)
         stored = turn.add({"role": "assistant", "content": text, "internal": True})
