@@ -24,7 +24,7 @@ from letopis.settings.tree import Settings
 from letopis.short_term import topics
 
 DIALOGUES, PIECES = 60, 5
-JOINS_EACH, MOST_JOINS = 10, 60
+JOINS_EACH, MOST_JOINS = 10, 40
 Marked = tuple[list[Message], set[int]]
 
 
@@ -71,9 +71,9 @@ def joins(folder: Path) -> Iterator[Marked]:
         sessions = [s for s in corpus.sessions if len(s.messages) >= 8]
         for left, right in list(pairwise(sessions))[:JOINS_EACH]:
             said = [*left.messages[-12:], *right.messages[:6]]
-            two = sorted({m.name or m.role for m in said})
+            two = sorted({m.name for m in said})
             roles = dict(zip(two, ("user", "assistant"), strict=False)) if len(two) == 2 else {}
-            own = [roles.get(m.name or m.role, m.role) for m in said]
+            own = [roles.get(m.name, m.role) for m in said]
             texts = [message(n, role, m.text) for n, (role, m) in enumerate(zip(own, said, strict=True), 1)]
             yield texts, {len(left.messages[-12:]) + 1}
 
@@ -107,6 +107,8 @@ def scored(name: str, marked: Sequence[Marked], vectors: Vectors | None, within:
     ways = {"words": lambda said: seen(said, None), "length": by_length}
     if vectors is not None:
         ways = {"vectors": lambda said: seen(said, vectors), **ways}
+    if within:
+        ways["topic or length"] = lambda said: seen(said, vectors) | by_length(said)
     for way, find in ways.items():
         right = found = hits = wanted = 0
         for said, marks in marked:

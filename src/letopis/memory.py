@@ -29,6 +29,9 @@ from letopis.store.transcripts import Appended
 
 if TYPE_CHECKING:
     from letopis.context import Prompt
+    from letopis.experience import Desk
+    from letopis.experience.review import Reviewed
+    from letopis.experience.suggest import Suggestion
     from letopis.index import Index
     from letopis.lifecycle.worker import Outcome, Worker
     from letopis.model.evidence import Pack
@@ -53,6 +56,13 @@ class Memory:
         from letopis.index import Index
 
         return Index(self.store, self._embedder)
+
+    @cached_property
+    def desk(self) -> "Desk":
+        """Experience: the questions answered well, and the lessons of those answered badly."""
+        from letopis.experience import desk_of
+
+        return desk_of(self.store, self.index)
 
     def __enter__(self) -> Self:
         return self
@@ -208,6 +218,26 @@ class Memory:
 
         session_id = self.store.sessions.get(session_id).session_id if session_id else None
         return research(self.store, self.index, question, self.models.background, session_id)
+
+    def suggest(self, question: str, *, collection: str | None = None, keep: bool = True) -> "Suggestion":
+        """An answer from experience, with what it rests on and whether a person should look.
+
+        With `keep` it is noted: a person can review it, and the figures count it.
+        """
+        from letopis.experience.draft import drafted
+
+        found = self.desk.suggest(question, collection)
+        if self.models.background is not None:
+            found = drafted(self.desk, found, self.models.background)
+        return self.desk.keep(found) if keep else found
+
+    def review(
+        self, suggestion: str, outcome: str, right_answer: str = "", *, note: str = "", reviewer: str = "operator"
+    ) -> "Reviewed":
+        """What a person says of a suggestion: approved, edited or rejected. Raises InvalidInput."""
+        from letopis.experience.review import review
+
+        return review(self.desk, suggestion, outcome, right_answer, note, reviewer, self.models.background)
 
     def tail(self, key: str, budget: int) -> "list[Message]":
         """The newest whole turns under a key within a budget of tokens; after what is folded."""

@@ -32,7 +32,18 @@ class Finding:
 def examine(store: Store, models: Models) -> list[Finding]:
     """Everything that is wrong, in the order in which it is best mended."""
     found: list[Finding] = []
-    for check in (_transcripts, _twice, _unfinished, _journals, _index, _links, _memory, _notes, _temporaries):
+    for check in (
+        _transcripts,
+        _twice,
+        _unfinished,
+        _journals,
+        _index,
+        _links,
+        _memory,
+        _notes,
+        _experience,
+        _temporaries,
+    ):
         try:
             found.extend(check(store, models))
         except LetopisError as error:
@@ -206,6 +217,13 @@ def _notes(store: Store, models: Models) -> Iterator[Finding]:
             problem = str(error)
         if problem:
             yield Finding(stamp.name, problem, "mend the file by hand; search leaves it out")
+
+
+def _experience(store: Store, models: Models) -> Iterator[Finding]:
+    with store.experience.reading() as bank:
+        if bank.bad:
+            what = f"{bank.bad} lines are damaged or of no kind that is known; the others are read"
+            yield Finding("experience", what, "look at the lines; nothing else depends on them")
 
 
 def _temporaries(store: Store, models: Models) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "memory": ("memory", "Show, trace, change and undo what is remembered."),
     "search": ("search", "Find what was kept or said."),
     "research": ("research", "Gather evidence on a question from the whole memory."),
+    "experience": ("experience", "Questions answered well, and lessons of those answered badly."),
     "sessions": ("sessions", "List, read and delete conversations."),
     "context": ("context", "Show the prompt that the next reply would get."),
     "close": ("close", "Close a conversation and archive it."),

@@ -23,6 +23,8 @@ def command(app: App) -> None:
     ]  # fmt: skip
     due = memory.due()
     unseen = memory.unseen()
+    with store.experience.reading() as bank:
+        experience = {"cases": len(bank.cases), "lessons": len(bank.lessons), "waiting": len(bank.waiting())}
     record = {
         "status": "ok",
         "workspace": str(store.workspace.root),
@@ -35,6 +37,7 @@ def command(app: App) -> None:
         "queue": store.sessions.closing(),
         "due": due,
         "unseen": unseen,
+        "experience": experience,
         "usage": usage,
     }
     model = record["model"] or "none configured: facts, search and transcripts work without one"
@@ -48,6 +51,9 @@ def command(app: App) -> None:
     lines += (
         [f"unseen     {unseen} archived sessions whose facts no model took; `letopis consolidate`"] if unseen else []
     )
+    if experience["cases"] or experience["waiting"]:
+        waiting = f"; {experience['waiting']} wait: `letopis experience review`" if experience["waiting"] else ""
+        lines.append(f"experience {experience['cases']} cases, {experience['lessons']} lessons{waiting}")
     lines += [f"due        {name or 'MEMORY.md'}: {', '.join(what)}" for name, what in due.items()]
     lines += [
         f"tokens     {row['model']}, {row['purpose']}: {row['calls']} calls, {row['prompt_tokens']} in, "

@@ -230,6 +230,20 @@ class Index:
         finally:
             database.close()
 
+    def embedded(self, texts: Sequence[str], make: bool = True) -> dict[str, rank.Floats]:
+        """The unit vectors of texts by text; with `make` what lacks one gets it, and keeps it. Raises ModelError."""
+        if self._embedder is None or not texts:
+            return {}
+        with self._guard:
+            found = meanings.of_texts(self._opened(), self._embedder, texts, None)
+        if make and len(found) < len(set(texts)):
+            database = Database(self.path)  # a connection of its own: searches go on meanwhile
+            try:
+                return meanings.of_texts(database, self._embedder, texts, self._embedder)
+            finally:
+                database.close()
+        return found
+
     def plain(self, texts: Sequence[str]) -> rank.Floats:
         """The unit vectors of some fixed texts, one row each, made once. Raises ModelError."""
         assert self._embedder is not None

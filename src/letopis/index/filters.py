@@ -31,8 +31,7 @@ def allowed(corpus: Snapshot, query: Query) -> Bools:
 
 
 def _source_fits(source: Source, query: Query) -> bool:
-    wanted = "note" if query.scope == "notes" else "transcript"
-    if query.scope != "all" and source.origin != wanted:
+    if query.scope != "all" and source.origin != query.scope.removesuffix("s"):
         return False
     if query.path is not None and source.name != query.path:
         return False

@@ -8,7 +8,7 @@ import numpy as np
 from letopis.errors import SearchError
 from letopis.index.database import Database
 from letopis.index.rank import unit
-from letopis.index.sync import bump, passage_of, pieces_of
+from letopis.index.sync import bump, digest_of, passage_of, pieces_of
 from letopis.llm.embedding import Embedder
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
 
-_BATCH = 16
+_BATCH, _AT_ONCE = 16, 500
 _OF_MESSAGES = "FROM sources s JOIN units u ON u.source = s.id {} WHERE s.session_id = ? AND u.position IN ({{}})"
 _DIGESTS = f"SELECT u.n, p.digest {_OF_MESSAGES.format('JOIN pieces p ON p.unit = u.id')} ORDER BY p.id"
 _TEXTS = f"SELECT u.n, u.speaker, u.text {_OF_MESSAGES.format('')}"
@@ -38,6 +38,23 @@ def of_messages(database: Database, embedder: Embedder, session_id: str, numbers
     known = _known(database, wanted)
     known |= _made(database, embedder, [(digest, texts[digest]) for digest in wanted if digest not in known])
     return _means(digests, known)
+
+
+def of_texts(
+    database: Database, embedder: Embedder, texts: Sequence[str], maker: Embedder | None
+) -> "dict[str, Vector]":
+    """The vectors of short texts (their first pieces); without a `maker` only those that are known."""
+    if database.meta("embedder") != embedder.identity:
+        if maker is None:
+            return {}
+        _adopt(database, embedder)
+    firsts = {text: pieces_of(text)[0] for text in texts}
+    digests = {text: digest_of(passage_of("", first)) for text, first in firsts.items()}
+    known = _known(database, set(digests.values()))
+    if maker is not None:
+        missing = {digests[text]: first for text, first in firsts.items() if digests[text] not in known}
+        known |= _made(database, maker, list(missing.items()))
+    return {text: known[digest] for text, digest in digests.items() if digest in known and known[digest].any()}
 
 
 def _means(digests: "Mapping[int, list[bytes]]", known: "Mapping[bytes, Vector]") -> "dict[int, Vector]":
@@ -122,9 +139,13 @@ def _pieces(
 
 
 def _known(database: Database, digests: Collection[bytes]) -> "dict[bytes, Vector]":
-    wanted = list(digests)
+    wanted, found = list(digests), {}
     with database.reading() as connection:
-        rows = connection.execute(
-            f"SELECT digest, vector FROM vectors WHERE digest IN ({','.join('?' * len(wanted))})", wanted
-        )
-        return {digest: np.frombuffer(vector, np.float16).astype(np.float32) for digest, vector in rows}
+        for start in range(0, len(wanted), _AT_ONCE):
+            part = wanted[start : start + _AT_ONCE]
+            marks = ",".join("?" * len(part))
+            for digest, vector in connection.execute(
+                f"SELECT digest, vector FROM vectors WHERE digest IN ({marks})", part
+            ):
+                found[digest] = np.frombuffer(vector, np.float16).astype(np.float32)
+    return found

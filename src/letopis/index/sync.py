@@ -8,14 +8,16 @@ new ones and never none. Rows of a transcript belong to its session, wherever it
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from letopis.errors import OutsideWorkspace, Unreadable
 from letopis.index import chat_history
 from letopis.index.database import Database
-from letopis.model import answers, blocks, pieces, summary, terms
+from letopis.model import answers, blocks, jsonl, pieces, summary, terms
+from letopis.model.bank import texts_of
 from letopis.model.digest import is_closed
 from letopis.model.text import printable
 from letopis.model.transcript import Transcript
@@ -98,7 +100,7 @@ def _settled(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 def _is_settled(row: sqlite3.Row) -> bool:
     """Whether a change since it was looked at would show in the file's time, or in its size."""
-    return bool(row["looked"] - row["modified"] / 1e9 > _TOO_FRESH) or row["origin"] == "transcript"
+    return bool(row["looked"] - row["modified"] / 1e9 > _TOO_FRESH) or row["origin"] != "note"
 
 
 def _looks(row: sqlite3.Row) -> tuple[int, int, str]:
@@ -112,6 +114,8 @@ def _take(store: Store, database: Database, stamp: Stamp, before: sqlite3.Row | 
             _leave_out(database, stamp, stamp.problem)
         elif stamp.origin == "note":
             _take_note(store, database, stamp, before)
+        elif stamp.origin == "experience":
+            _take_experience(store, database, stamp)
         else:
             _take_transcript(store, database, stamp, before)
     except (Unreadable, OutsideWorkspace) as error:
@@ -203,6 +207,46 @@ def _units_of_transcript(transcript: Transcript, newest: int) -> Iterable[Unit]:
                 0, message.n, message.n, message.n, "message", message.role, speaker, message.timestamp[:10], "",
                 transcript.is_superseded(message.n), message.text,
             )  # fmt: skip
+
+
+# --- experience -------------------------------------------------------------------------------
+
+
+def _take_experience(store: Store, database: Database, stamp: Stamp) -> None:
+    """The new events of a collection; a file that is shorter than it was is read anew."""
+    looked = time.time()
+    with database.writing() as connection:
+        before = _row(connection, "name", stamp.name)
+        grown = before is not None and not before["problem"] and stamp.size >= before["offset"]
+        data, end = store.scanning.whole_lines(stamp.name, before["offset"] if before is not None and grown else 0)
+        first = int(before["digest"] or 0) if before is not None and grown else 0
+        facts = {"offset": end}
+        row = _put_row(connection, stamp, before, str(first + data.count(b"\n")), facts, "", looked)
+        if not grown:
+            _drop_units(connection, row)
+        for line in jsonl.lines(data, first + 1):
+            if isinstance(line, jsonl.GoodLine):
+                _put_event(connection, row, line.number, line.record)
+        bump(connection)
+
+
+def _put_event(connection: sqlite3.Connection, source: int, number: int, record: Mapping[str, Any]) -> None:
+    """The text of one event; what it takes the place of, or ends, is marked as superseded."""
+    kind = record.get("_type")
+    if kind in ("answer", "ended", "lesson"):
+        reshaped(connection)
+        only = "AND role = 'assistant'" if kind == "answer" else ""
+        connection.execute(
+            f"UPDATE units SET superseded = 1 WHERE source = ? AND heading = ? {only}",
+            (source, str(record.get("id" if kind == "lesson" else "case"))),
+        )
+    owner, day = str(record.get("case") or record.get("id") or ""), str(record.get("at") or "")[:10]
+    section = zlib.crc32(owner.encode("utf-8", "replace")) & 0x7FFFFFFF
+    units = [
+        Unit(section, 4 * number + at, number, number, name, role, "", day, owner, False, text)
+        for at, (name, role, text) in enumerate(texts_of(record))
+    ]
+    _put_units(connection, source, units)
 
 
 # --- rows -------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def _searched(
     quotes: list[Quote] = []
     problems: list[str] = []
     itself = f"{session_id}#{before}" if session_id else None
-    for scope in ("notes", "transcripts"):
+    for scope in ("notes", "transcripts", "experience"):
         query = Query(way.text, scope, _HITS, since=way.since, until=way.until, within=within, exclude=itself)
         answer = index.search(query)
         quotes += [_quote(hit) for hit in answer.hits if not hit.superseded and hit.kind not in _COPIES]

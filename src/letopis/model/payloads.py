@@ -90,6 +90,24 @@ class FoldForm(BaseModel):
     outdated: list[str] = Field(default=[], description="items folded before that are not true any more, exactly")
 
 
+class DraftForm(BaseModel):
+    """The draft of an answer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    answer: str = Field(min_length=1, max_length=8_000, description="the answer, in the language of the question")
+
+
+class LessonForm(BaseModel):
+    """What is learnt from failures of one kind."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    when: str = Field(min_length=1, max_length=1_000, description="by what such a question is known")
+    do: str = Field(min_length=1, max_length=4_000, description="the right answer")
+    dont: Text = Field("", description="what must not be answered")
+
+
 class OtherWordsForm(BaseModel):
     """A question in other words."""
 
@@ -166,6 +184,16 @@ def parse_other_words(payload: Mapping[str, Any]) -> tuple[tuple[str, ...], list
     """The other ways to ask. Raises AnswerUnusable where the form is wrong."""
     asked = [text[:300] for text in _validated(OtherWordsForm, payload).questions if text.strip()]
     return tuple(asked[:5]), []
+
+
+def parse_lesson(payload: Mapping[str, Any]) -> tuple[LessonForm, list[str]]:
+    """A lesson. Raises AnswerUnusable where the form is wrong."""
+    return _validated(LessonForm, payload), []
+
+
+def parse_draft(payload: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The draft. Raises AnswerUnusable where the form is wrong."""
+    return _validated(DraftForm, payload).answer, []
 
 
 Shape = TypeVar("Shape", bound=BaseModel)

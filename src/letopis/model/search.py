@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-KINDS = ("fact", "archived", "summary", "raw", "daily", "digest", "note", "message")
-SCOPES = ("notes", "transcripts", "all")
+KINDS = ("fact", "archived", "summary", "raw", "daily", "digest", "note", "message", "case", "lesson")
+SCOPES = ("notes", "transcripts", "experience", "all")
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,14 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ExperienceSettings:
+    """Questions answered well, and the lessons of those answered badly."""
+
+    enabled: bool = _set(True, "put lessons and cases that fit beside the user's message")
+    answer_at: float = _set(0.85, "the confidence from which no person need look at an answer", low=0, high=1)
+
+
+@dataclass(frozen=True, slots=True)
 class TurnSettings:
     """One question and its answer."""
 
@@ -140,6 +148,7 @@ class Settings:
     vector_memory: VectorMemorySettings = VectorMemorySettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     turn: TurnSettings = TurnSettings()
+    experience: ExperienceSettings = ExperienceSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """Where a conversation turns to another topic: how far a turn is from what was spoken of before.
 
 Weighed are the nearness in meaning of the turn (a question with its answer) to the running topic,
-the words they share, and how much the question says by itself: who turns to something new says
-what, and who goes on leaves it out. Without vectors words alone decide. The weights were fitted on
-marked dialogues (`benchmarks/topics.py`) and are tested on others.
+the words they share, how much the question says by itself (who turns to something new says what,
+and who goes on leaves it out), and whether it opens like a new conversation or says that it turns.
+Without vectors words alone decide. The weights were fitted on marked dialogues
+(`benchmarks/topics.py`) and are tested on others.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,14 +21,23 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
 
+_OPENING = 200
 SEEN = 12  # messages of the running topic that are looked at
 _TELLING = 8  # so many words that carry meaning make a question clear by itself
+_TURNS_TO = re.compile(
+    r"(?i)^\W*(?:(?:hey|hi|hello|greetings|howdy)\b|(?:good )?(?:morning|afternoon|evening)\b|long time\b"
+    r"|привет|здравствуй|добр(?:ый|ое|ого) (?:день|дня|утро|утра|вечер)|доброе|с добрым утром)"
+    r"|\b(?:by the way|btw|another (?:question|topic|thing)|on another note|change of (?:subject|topic)"
+    r"|let's (?:switch|move on)|different (?:question|topic))\b"
+    r"|(?:^|[.!?]\s)(?:кстати|другой вопрос|ещё вопрос|еще вопрос|теперь о другом|о другом|сменим тему|перейд[её]м к)\b"
+)
+_CUE = 4.0
 _NEAR = {"nearness": -7.6, "telling": 8.2, "shared": -8.6, "bias": -5.4}
 _WORDS = {"telling": 8.1, "shared": -15.3, "bias": -4.6}
 _THRESHOLD = 0.33
 # Sentences of no topic in particular: how near any two texts are in the model's eyes. Taken for so
 # many messages beside those of the conversation itself.
-_PLAIN = (
+PLAIN = (
     "Сегодня весь день идёт дождь, и на улице прохладно.",
     "Мой брат купил новый телефон и очень им доволен.",
     "Поезд отправляется с третьего пути через десять минут.",
@@ -76,7 +87,9 @@ def probability(
     nearness = _nearness(turn, running, vectors, plain) if vectors is not None and plain is not None else None
     weights = _WORDS if nearness is None else _NEAR
     found["nearness"] = nearness or 0.0
-    return 1 / (1 + math.exp(-sum(weight * found[name] for name, weight in weights.items())))
+    said_so = any(_TURNS_TO.search(m.text[:_OPENING]) for m in turn)
+    score = sum(weight * found[name] for name, weight in weights.items()) + _CUE * said_so
+    return 1 / (1 + math.exp(-score))
 
 
 def _nearness(turn: Sequence[Message], running: Sequence[Message], vectors: Vectors, plain: Plain) -> float | None:
@@ -88,7 +101,7 @@ def _nearness(turn: Sequence[Message], running: Sequence[Message], vectors: Vect
     new = [known[m.n] for m in turn if m.n in known]
     if not past or not new:
         return None
-    common = np.mean([*plain(_PLAIN[0 if is_cyrillic(turn[0].text) else 1]), *past, *new], axis=0)
+    common = np.mean([*plain(PLAIN[0 if is_cyrillic(turn[0].text) else 1]), *past, *new], axis=0)
     topic = _sum_of_units([v - common for v in past])
     own = _sum_of_units([v - common for v in new])
     size = float(np.linalg.norm(topic) * np.linalg.norm(own))

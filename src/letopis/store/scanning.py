@@ -22,7 +22,7 @@ Found = tuple[str, Callable[..., os.stat_result]]
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """A file as it is now. `origin` is "note" or "transcript"; `problem` says why it is left out."""
+    """A file as it is now. `origin` is "note", "transcript" or "experience"; `problem` says why it is left out."""
 
     name: str
     origin: str
@@ -54,7 +54,8 @@ class Scanning:
         names: set[str] = set()
         changed: list[Stamp] = []
         root = len(os.path.join(self._workspace.root, ""))
-        for origin, entries in (("transcript", self._transcripts()), ("note", self._notes())):
+        every = (("transcript", self._transcripts()), ("note", self._notes()), ("experience", self._experience()))
+        for origin, entries in every:
             for path, status in entries:
                 name = path[root:] if os.sep == "/" else path[root:].replace(os.sep, "/")
                 try:
@@ -69,6 +70,9 @@ class Scanning:
     def _transcripts(self) -> Iterator[Found]:
         for folder in (self._workspace.live, self._workspace.closing, self._workspace.archive):
             yield from ((e.path, e.stat) for e in _entries(folder, ".jsonl") if e.name[0] not in "._")
+
+    def _experience(self) -> Iterator[Found]:
+        yield from ((e.path, e.stat) for e in _entries(self._workspace.experience, ".jsonl") if e.name[0] not in "._")
 
     def _notes(self) -> Iterator[Found]:
         yield from ((e.path, e.stat) for e in _entries(self._workspace.root, "MEMORY.md") if e.name == "MEMORY.md")
@@ -118,9 +122,14 @@ class Scanning:
         return self.transcript(name)[0].session_id
 
     def transcript(self, name: str, offset: int = 0) -> tuple[Transcript, int]:
-        """What a transcript says from a byte on, and up to which byte it was read.
+        """What a transcript says from a byte on, and up to which byte it was read. Raises Unreadable."""
+        data, end = self.whole_lines(name, offset)
+        return Transcript().feed(data), end
 
-        An unfinished last line is left for the next time. Raises Unreadable.
+    def whole_lines(self, name: str, offset: int = 0) -> tuple[bytes, int]:
+        """The whole lines of a file from a byte on, and where they end; an unfinished last line waits.
+
+        Raises Unreadable.
         """
         path = self._workspace.inside(name)
         try:
@@ -132,7 +141,7 @@ class Scanning:
         except OSError as error:
             raise Unreadable(f"{name} cannot be read: {error.strerror}") from None
         whole = data.rfind(b"\n") + 1
-        return Transcript().feed(data[:whole]), offset + whole
+        return data[:whole], offset + whole
 
 
 def _entries(folder: Path, ending: str) -> Iterable["os.DirEntry[str]"]:

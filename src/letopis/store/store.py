@@ -12,6 +12,7 @@ from letopis.settings import Clock, Settings
 from letopis.store import bootstrap, recovery
 from letopis.store.closing import Closing
 from letopis.store.deletions import Deletions
+from letopis.store.experience import Experience
 from letopis.store.facts import Facts
 from letopis.store.imported import Imported
 from letopis.store.locks import Locks
@@ -43,6 +44,7 @@ class Store:
     scanning: Scanning
     imported: Imported
     usage: UsageLog
+    experience: Experience
 
     def bootstrap(self, name: str) -> bootstrap.BootstrapFile | None:
         """A file of the person's, by name."""
@@ -101,4 +103,5 @@ def open_store(folder: Path, settings: Settings, clock: Clock) -> Store:
         scanning=Scanning(workspace, index),
         imported=Imported(workspace, locks, closing, index),
         usage=UsageLog(workspace),
+        experience=Experience(workspace, locks, clock),
     )

@@ -47,6 +47,11 @@ class Workspace:
         return self.root / INDEX_PATH
 
     @property
+    def experience(self) -> Path:
+        """Cases and lessons, one file a collection."""
+        return self.root / "experience"
+
+    @property
     def internal(self) -> Path:
         """Locks, journals, backups, quarantine."""
         return self.root / ".letopis"

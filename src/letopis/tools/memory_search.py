@@ -18,8 +18,9 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     query: str = Field(description="a question or words, in any language; quotes ask for the exact phrase")
-    scope: Literal["notes", "transcripts", "all"] = Field(
-        "notes", description="notes: facts, summaries, notes; transcripts: every message; all: both"
+    scope: Literal["notes", "transcripts", "experience", "all"] = Field(
+        "notes",
+        description="notes: facts, summaries, notes; transcripts: every message; experience: questions answered; all",
     )
     limit: int = Field(8, ge=1, le=50, description="how many hits")
     key: str | None = Field(None, description="only conversations under this key")

@@ -49,6 +49,7 @@ class Tool:
 def available(store: Store) -> dict[str, Tool]:
     """The tools of a workspace, by name."""
     from letopis.tools import (
+        experience,
         goals,
         history_search,
         memory_search,
@@ -63,6 +64,8 @@ def available(store: Store) -> dict[str, Tool]:
     if store.settings.vector_memory.enabled:
         tools.append(memory_search.TOOL)
     tools += [research.TOOL, goals.SET, goals.DONE]
+    if store.settings.experience.enabled:
+        tools += [experience.SEARCH, experience.SAVE]
     return {tool.name: tool for tool in tools}
 
 

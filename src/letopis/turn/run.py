@@ -10,6 +10,9 @@ from typing import Any
 
 from letopis import context, tools
 from letopis.errors import AnswerUnusable, Busy, InvalidInput, ModelError
+from letopis.experience import desk_of
+from letopis.experience.beside import beside
+from letopis.experience.notice import notice
 from letopis.index import Index
 from letopis.lifecycle import housekeep, told
 from letopis.lifecycle.close import close_if_idle
@@ -34,7 +37,7 @@ from letopis.turn.events import Done, Event, Failed, TextDelta, ToolDone, ToolSt
 WAIT_FOR_TURN = 120.0
 _TRIES = 5
 MOST_LOOKUPS, MOST_WORDS = 2, 3
-LOOKUP_SHARE = 8
+LOOKUP_SHARE, EXPERIENCE_SHARE = 8, 16
 LONGEST_NOTE = 600
 
 
@@ -53,6 +56,7 @@ class _Turn:
     tools: Mapping[str, Tool] = field(default_factory=dict)
     text: str = ""
     lead: str = ""
+    beside: str = ""
     looked: int = 0
     passes: list[dict[str, Any]] = field(default_factory=list)
 
@@ -118,6 +122,7 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
         return
     turn.tools = tools.available(store)
     turn.lead = _carried_out(turn) if asked.new else ""  # a repeated message changes nothing
+    turn.beside = _experience(turn)
     try:
         yield from _with_model(turn, models.chat)
     except ModelError as error:
@@ -126,6 +131,17 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
     except (GeneratorExit, KeyboardInterrupt):
         _keep_partial(turn)
         raise
+
+
+def _experience(turn: _Turn) -> str:
+    """What experience says beside the question; a correction in it is kept for somebody to confirm."""
+    if turn.shared or not turn.store.settings.experience.enabled:
+        return ""
+    transcript, desk = turn.transcript(), desk_of(turn.store, turn.index)
+    notice(desk, transcript, turn.n)
+    message = transcript.message(turn.n)
+    budget = turn.store.settings.context_window_tokens // EXPERIENCE_SHARE
+    return beside(desk, message.text, budget) if message is not None else ""
 
 
 def _answer_to(transcript: Transcript, n: int) -> Message | None:
@@ -154,15 +170,18 @@ def _keep_partial(turn: _Turn) -> None:
         turn.add({"role": "assistant", "content": turn.lead + turn.text, "interrupted": True})
 
 
-def _note(lead: str) -> str:
-    return f"\n\n[done by the memory, and told to the user already: {shorten(lead.strip(), LONGEST_NOTE)}]"
+def _note(turn: _Turn) -> str:
+    """What stands beside the newest message of the user: experience, and what the memory did with it."""
+    done = f"[done by the memory, and told to the user already: {shorten(turn.lead.strip(), LONGEST_NOTE)}]"
+    return "".join(
+        f"\n\n{part}" for part in (f"[{turn.beside}]" if turn.beside else "", done if turn.lead else "") if part
+    )
 
 
-def _told_to_the_model(messages: list[dict[str, Any]], lead: str) -> list[dict[str, Any]]:
-    """The prompt in which the newest message of the user says what the memory did with it."""
-    if not lead:
+def _told_to_the_model(messages: list[dict[str, Any]], note: str) -> list[dict[str, Any]]:
+    """The prompt in which the newest message of the user has a note beside it."""
+    if not note:
         return messages
-    note = _note(lead)
     at = max(at for at, message in enumerate(messages) if message["role"] == "user")
     content = messages[at]["content"]
     told_too = content + note if isinstance(content, str) else [*content, {"type": "text", "text": note.strip()}]
@@ -190,12 +209,12 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
 
 def _prompt(turn: _Turn, specs: Sequence[ToolSpec]) -> context.Prompt:
     """The prompt of the next pass; what was looked up stands behind the conversation."""
-    passes = turn.passes
-    reserve = tokens.of_messages(passes) + (tokens.estimate(_note(turn.lead)) if turn.lead else 0)
+    passes, note = turn.passes, _note(turn)
+    reserve = tokens.of_messages(passes) + (tokens.estimate(note) if note else 0)
     made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
     if made.turns_left_out and _made_room(turn, made):
         made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
-    return replace(made, messages=[*_told_to_the_model(made.messages, turn.lead), *passes])
+    return replace(made, messages=[*_told_to_the_model(made.messages, note), *passes])
 
 
 def _made_room(turn: _Turn, prompt: context.Prompt) -> bool:

@@ -1,0 +1,128 @@
+"""Adds cases: what is known already is merged with its counts, what contradicts is marked as such."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from letopis.errors import InvalidInput
+from letopis.experience.desk import Desk, new_id
+from letopis.experience.matcher import Match
+from letopis.model import figures, secrets
+from letopis.model.bank import Bank
+from letopis.model.cases import AUTHORS, Case
+from letopis.model.text import content_stems, normalise, overlap
+
+_SAME_QUESTION, _SAME_ANSWER = 0.9, 0.85
+_MOST_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A new case; `conflicts` are older ones with another answer to the same question."""
+
+    case: Case
+    conflicts: tuple[Case, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The case was known; `wording` tells whether the question is a new way to ask for it."""
+
+    case: Case
+    wording: bool
+
+
+def add(
+    desk: Desk,
+    question: str,
+    answer: str,
+    collection: str | None = None,
+    author: str = "operator",
+    source: str = "",
+    valid_until: str = "",
+    embed: bool = True,
+) -> Added | Merged:
+    """Keep a question with its right answer. Raises InvalidInput for what cannot be a case.
+
+    Without `embed` its vector is left to the worker, and what is near is found by words.
+    """
+    _check(question, answer, author)
+    vector = desk.vector(question) if embed else None
+    with desk.store.experience.changing() as bank:
+        near = [m for m in desk.nearest(bank, question, vector) if m.case in bank.cases]
+        known = _known(bank, near, question, answer)
+        if known is not None:
+            return _merged(desk, known, question)
+        conflicts = tuple(bank.cases[m.case] for m in near if _asks_the_same(m, bank.cases[m.case], question))
+        own = collection or desk.collection_for(bank, question, vector)
+        case = _new(desk, bank, own, question, answer, author, source, valid_until)
+        for other in conflicts:
+            desk.store.experience.append(own, [contested(case.id, other.id)])
+            desk.store.experience.append(
+                bank.names.get(other.collection, other.collection), [contested(other.id, case.id)]
+            )
+    with desk.store.experience.reading() as bank:
+        return Added(bank.cases[case.id], conflicts)
+
+
+def _check(question: str, answer: str, author: str) -> None:
+    for name, text in (("question", question), ("answer", answer)):
+        if not text.strip():
+            raise InvalidInput(f"a case needs a {name}")
+        if len(text) > _MOST_CHARACTERS:
+            raise InvalidInput(f"the {name} has {len(text)} characters; a case may have {_MOST_CHARACTERS}")
+        if secrets.holds_secret(text):
+            raise InvalidInput(f"the {name} holds a password, key or token, which are never kept as experience")
+    if author not in AUTHORS:
+        raise InvalidInput(f"the author of a case is one of {', '.join(AUTHORS)}, not {author!r}")
+
+
+def _known(bank: Bank, near: Sequence[Match], question: str, answer: str) -> Case | None:
+    """A near case with this answer."""
+    for match in near:
+        case = bank.cases[match.case]
+        if not case.ended and is_same_answer(case.answer, answer):
+            return case
+    return None
+
+
+def _merged(desk: Desk, case: Case, question: str) -> Merged:
+    new = question.strip() not in (case.question, *case.wordings)
+    if new:
+        wording = {"_type": "wording", "case": case.id, "question": question.strip()}
+        desk.store.experience.append(case.collection, [wording])
+    return Merged(case, new)
+
+
+def _new(
+    desk: Desk, bank: Bank, collection: str, question: str, answer: str, author: str, source: str, valid_until: str
+) -> Case:
+    record: dict[str, Any] = {"_type": "case", "id": new_id("c"), "question": question.strip()}
+    record |= {"answer": answer.strip(), "author": author}
+    record |= {name: value for name, value in (("source", source), ("valid_until", valid_until)) if value}
+    desk.store.experience.append(collection, [record])
+    return Case(record["id"], collection, question, answer, author, "")
+
+
+def contested(case: str, other: str) -> dict[str, Any]:
+    """One side of a contradiction, as its event."""
+    return {"_type": "contested", "case": case, "with": other}
+
+
+def _asks_the_same(match: Match, case: Case, question: str) -> bool:
+    if case.ended:
+        return False
+    return any(
+        normalise(w).split() == normalise(question).split()
+        or overlap(content_stems(w), content_stems(question)) >= _SAME_QUESTION
+        for w in (case.question, *case.wordings)
+    )
+
+
+def is_same_answer(left: str, right: str) -> bool:
+    """Whether two answers say the same: the same figures and nearly the same words."""
+    if normalise(left).split() == normalise(right).split():
+        return True
+    if figures.meant(left) != figures.meant(right):
+        return False
+    return overlap(content_stems(left), content_stems(right)) >= _SAME_ANSWER

@@ -1,0 +1,126 @@
+"""The files of experience: events of each collection, appended, and read as they grow."""
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from letopis.errors import InvalidInput, Unreadable
+from letopis.model import jsonl, names
+from letopis.model.bank import Bank
+from letopis.settings import Clock
+from letopis.store import files
+from letopis.store.locks import Locks
+from letopis.store.workspace import Workspace
+
+
+@dataclass(slots=True)
+class _Read:
+    """How far a file was read."""
+
+    identity: tuple[int, int]
+    size: int = 0
+
+
+class Experience:
+    """The collections of one workspace."""
+
+    def __init__(self, workspace: Workspace, locks: Locks, clock: Clock) -> None:
+        self._workspace, self._locks, self._clock = workspace, locks, clock
+        self._guard = threading.RLock()
+        self._held = False
+        self._bank = Bank()
+        self._read: dict[Path, _Read] = {}
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is anything to read; costs one look at the folder."""
+        return self._workspace.experience.is_dir()
+
+    @contextmanager
+    def reading(self) -> Iterator[Bank]:
+        """The bank as it is now; of files that have grown only the new lines are read. Raises Unreadable."""
+        with self._guard:
+            yield self._current()
+
+    @contextmanager
+    def changing(self) -> Iterator[Bank]:
+        """The same, while no other program changes it."""
+        with self._guard, self._alone():
+            yield self._current()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        if self._held:
+            yield
+            return
+        with self._locks.hold("experience"):
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
+
+    def _current(self) -> Bank:
+        paths = self._files()
+        if any(not self._continues(path) for path in self._read.keys() | set(paths)):
+            self._bank, self._read = Bank(), {}
+        for path in paths:
+            self._follow(path)
+        return self._bank
+
+    def append(self, collection: str, records: Iterable[Mapping[str, Any]]) -> None:
+        """Add events to a collection, with the time of each; they are on disk when this returns."""
+        slug = slug_of(collection)
+        path = self._workspace.contained(self._workspace.experience / f"{slug}.jsonl")
+        now = names.stamp(self._clock.now())
+        with self._guard, self._alone():
+            new = not path.exists()
+            if new:
+                with files.writing(path, "the folder of"):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+            first = [{"_type": "collection", "name": collection, "at": now}] if new else []
+            lines = [jsonl.encode({**record, "at": now}) for record in (*first, *records)]
+            files.append(path, b"".join(lines))
+            if new:
+                files.sync_folder(path.parent)
+
+    def _files(self) -> list[Path]:
+        folder = self._workspace.experience
+        found = folder.glob("*.jsonl") if folder.is_dir() else ()
+        return sorted(p for p in found if p.name[0] not in "._" and p.is_file() and not p.is_symlink())
+
+    def _continues(self, path: Path) -> bool:
+        """Whether a file is the one that was read, as it was or grown; one not yet read continues."""
+        read = self._read.get(path)
+        if read is None:
+            return True
+        try:
+            stat = os.stat(path)
+        except FileNotFoundError:
+            return False
+        return (stat.st_dev, stat.st_ino) == read.identity and stat.st_size >= read.size
+
+    def _follow(self, path: Path) -> None:
+        try:
+            with path.open("rb") as file:
+                stat = os.fstat(file.fileno())
+                read = self._read.setdefault(path, _Read((stat.st_dev, stat.st_ino)))
+                if stat.st_size == read.size:
+                    return
+                data = files.read_from(file.fileno(), read.size)
+        except OSError as error:
+            raise Unreadable(f"{path} cannot be read: {error.strerror}; check its permissions") from None
+        whole = data.rfind(b"\n") + 1
+        self._bank.feed(path.stem, data[:whole])
+        read.size += whole
+
+
+def slug_of(collection: str) -> str:
+    """The name of a collection's file. Raises InvalidInput."""
+    if not collection.strip():
+        raise InvalidInput("a collection needs a name, such as 'returns' or «Доставка»")
+    return names.slug(collection)
