@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("imports", "Bring in conversations of other programs."),
     "index": ("indexing", "Bring the search index up to date."),
     "vector-memory": ("vector_memory", "Look at the index file, and make it small again."),
+    "mcp": ("mcp", "Serve the memory to assistants by the Model Context Protocol."),
     "status": ("status", "Show what is in the workspace and what was used."),
     "doctor": ("doctor", "Find what is damaged, and mend it."),
     "config": ("config", "Show every setting and where it comes from."),

@@ -31,6 +31,16 @@ class Notes:
         except UnicodeDecodeError as error:
             raise Unreadable(f"{name} is not UTF-8 at byte {error.start}; `letopis doctor --repair` mends it") from None
 
+    def names(self) -> list[str]:
+        """The notes that may be read and searched, by name; the raw archive is not among them."""
+        found = []
+        for path in sorted(self._workspace.memory.rglob("*.md")):
+            name = self._workspace.relative(path)
+            hidden = any(part.startswith(".") for part in name.split("/"))
+            if not hidden and not name.endswith("-raw-archive.md") and path.is_file() and not path.is_symlink():
+                found.append(name)
+        return found
+
     def add_block(self, name: str, mark: str, heading: str, lines: Sequence[str], title: str) -> bool:
         """Add a block under its mark to the end of a note; lines that stand in the note already are left out.
 

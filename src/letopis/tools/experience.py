@@ -50,7 +50,8 @@ def _search(context: ToolContext, arguments: SearchArguments) -> Mapping[str, An
 def _save(context: ToolContext, arguments: SaveArguments) -> Mapping[str, Any]:
     if context.shared:
         return failure(_SHARED)
-    desk, source = desk_of(context.store, context.index), f"{context.session_id}#{context.n}"
+    desk = desk_of(context.store, context.index)
+    source = f"{context.session_id}#{context.n}" if context.session_id else ""
     made = add(desk, arguments.question, arguments.answer, arguments.collection, "model", source)
     if isinstance(made, Added):
         conflicts = [case.record() for case in made.conflicts]
@@ -71,4 +72,5 @@ SAVE = Tool(
     "question of this kind is answered at once.",
     SaveArguments,
     _save,
+    writes=True,
 )

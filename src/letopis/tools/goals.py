@@ -49,10 +49,14 @@ SET = Tool(
     "Open goals stay in sight until they are done. Noting one again says that it moves on.",
     SetArguments,
     _set,
+    writes=True,
+    here=True,
 )
 DONE = Tool(
     "goal_done",
     "Note that an open goal of this conversation is reached, or was given up by the user.",
     DoneArguments,
     _done,
+    writes=True,
+    here=True,
 )

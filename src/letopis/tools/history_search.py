@@ -36,4 +36,5 @@ TOOL = Tool(
     "figures that are no longer in sight. Newest first; of two values the newer one holds.",
     Arguments,
     _run,
+    here=True,
 )

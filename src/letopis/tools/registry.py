@@ -34,12 +34,18 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool: what the model is told of it, and what it does."""
+    """A tool: what the model is told of it, and what it does.
+
+    `writes`: it changes the memory; `destroys`: it may remove something; `here`: it works on one conversation.
+    """
 
     name: str
     description: str
     arguments: type[BaseModel]
     run: Callable[[ToolContext, Any], Mapping[str, Any]]
+    writes: bool = False
+    destroys: bool = False
+    here: bool = False
 
     def spec(self) -> ToolSpec:
         """The tool as the model gets it."""

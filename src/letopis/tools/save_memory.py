@@ -65,4 +65,7 @@ TOOL = Tool(
     "the user's newest message is meant then. To change or remove a fact give its old text in `fact`.",
     Arguments,
     _run,
+    writes=True,
+    destroys=True,
+    here=True,
 )
