@@ -2,20 +2,14 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import threading
-import time
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-import uvicorn
 from click.testing import CliRunner
 from mcp import StdioServerParameters
 from mcp.client import Client
@@ -29,6 +23,7 @@ from letopis.server import mcp_server
 from letopis.server.mcp_config import HOSTS, config
 from letopis.server.mcp_resources import PAGE
 from tests.conftest import assistant, user
+from tests.serving import serving
 
 pytestmark = [pytest.mark.timeout(60)]
 
@@ -269,26 +264,6 @@ def test_nothing_but_the_protocol_is_on_standard_output(folder: Path) -> None:
     assert {answer.get("id") for answer in answers} == {1, 2}
     assert all(json.loads(line) for line in rest.splitlines())
     assert host.returncode == 0, errors
-
-
-@contextmanager
-def serving(application: Any) -> Iterator[str]:
-    """A real server on a free port of loopback."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(application, host="127.0.0.1", port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = time.monotonic() + 10
-    while not server.started:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
 
 
 def test_over_http_and_only_for_this_machine(memory: Memory) -> None:

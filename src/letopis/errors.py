@@ -99,7 +99,9 @@ class NoSingleMatch(FactRefused):
 
 
 class ModelError(LetopisError):
-    """The language model gave nothing usable."""
+    """The language model gave nothing usable. `upstream`: the HTTP status and body that the endpoint sent, if any."""
+
+    upstream: tuple[int, object] | None = None
 
 
 class KeyRefused(ModelError):

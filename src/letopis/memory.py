@@ -194,6 +194,10 @@ class Memory:
         """Remove the one fact that the words mean. Raises NoSingleMatch with the candidates."""
         return remembering.forget(self.store, words)
 
+    def replace(self, fact: str, text: str, *, key: str = "http:told") -> remembering.Kept | remembering.Known:
+        """Put a new text in the place of a fact: the words are stored under `key` and cited. Raises FactRefused."""
+        return remembering.replace_fact(self.store, fact, text, key)
+
     def facts(self) -> tuple[Fact, ...]:
         """The curated facts as they are now, a person's edits included. Raises Unreadable."""
         view = self.store.facts.view()

@@ -15,7 +15,7 @@ from letopis.cli.app import App, common, printable
 from letopis.cli.finishing import finish, show_outcome
 from letopis.errors import LetopisError, WorkspaceError
 from letopis.model.text import decoded
-from letopis.turn import Done, Event, Failed, TextDelta, ToolDone, ToolStarted
+from letopis.turn import Done, Event, Failed, Handed, TextDelta, ToolDone, ToolStarted
 
 if TYPE_CHECKING:
     from letopis.memory import Memory
@@ -197,5 +197,7 @@ def _record(event: Event) -> dict[str, Any]:
             return {"event": "tool_result", "name": name, "result": result}
         case Done(text, session_id, n):
             return {"event": "done", "text": text, "session_id": session_id, "n": n}
+        case Handed(calls, _, session_id, n):
+            return {"event": "handed", "tools": [c.name for c in calls], "session_id": session_id, "n": n}
         case Failed(error, session_id, n):
             return {"event": "failed", "error": str(error), "session_id": session_id, "n": n}

@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "import": ("imports", "Bring in conversations of other programs."),
     "index": ("indexing", "Bring the search index up to date."),
     "vector-memory": ("vector_memory", "Look at the index file, and make it small again."),
+    "serve": ("serve", "Serve the memory over HTTP: an API, and a proxy for OpenAI-compatible clients."),
+    "keys": ("keys", "Keys that open the workspace to other programs."),
     "mcp": ("mcp", "Serve the memory to assistants by the Model Context Protocol."),
     "status": ("status", "Show what is in the workspace and what was used."),
     "doctor": ("doctor", "Find what is damaged, and mend it."),

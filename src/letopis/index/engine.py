@@ -244,6 +244,13 @@ class Index:
                 database.close()
         return found
 
+    def vectors(self, texts: Sequence[str]) -> list[list[float]] | None:
+        """The vectors of texts as the embedder makes them, kept nowhere; None without one. Raises ModelError."""
+        if self._embedder is None:
+            return None
+        rows: list[list[float]] = np.nan_to_num(self._embedder.passages(texts)).tolist()
+        return rows
+
     def plain(self, texts: Sequence[str]) -> rank.Floats:
         """The unit vectors of some fixed texts, one row each, made once. Raises ModelError."""
         assert self._embedder is not None

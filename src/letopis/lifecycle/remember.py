@@ -14,6 +14,7 @@ from letopis.model.text import content_stems, negated
 from letopis.model.update import Decider, Evidence, find, matching
 from letopis.store import Store
 from letopis.store.facts import new_event_id
+from letopis.store.transcripts import Appended
 
 _POINTING = frozenset(content_stems("this that it об этом это этого том тем ней нем них all всё все everything"))
 
@@ -47,13 +48,27 @@ def remember(store: Store, text: str, key: str, section: str = "") -> Kept | Kno
 
     Raises FactRefused for what cannot be a fact; then nothing was stored.
     """
+    stored = _told(store, text, key)
+    return keep(store, text, stored.session_id, stored.n, section)
+
+
+def replace_fact(store: Store, fact: str, text: str, key: str) -> Kept | Known:
+    """Put a new text in the place of the fact that is meant; the words are stored under `key` and cited.
+
+    Raises FactRefused, and NoSingleMatch where none or several are meant.
+    """
+    meant = single(fact, store.facts.view().facts)
+    stored = _told(store, text, key)
+    return keep(store, text, stored.session_id, stored.n, replaces=meant.id)
+
+
+def _told(store: Store, text: str, key: str) -> Appended:
     if is_shared_key(store, key):
         raise FactRefused(f"{key!r} is shared by several people; nothing told there becomes a fact")
     reason = guards.form(facts.clean(text))
     if reason:
         raise FactRefused(f"{secrets.redact(text[:80])!r} was not kept: {reason}")
-    stored = store.transcripts.append(key, {"role": "user", "content": text})
-    return keep(store, text, stored.session_id, stored.n, section)
+    return store.transcripts.append(key, {"role": "user", "content": text})
 
 
 def keep(store: Store, text: str, session_id: str, n: int, section: str = "", replaces: str = "") -> Kept | Known:

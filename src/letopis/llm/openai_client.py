@@ -110,13 +110,16 @@ class OpenAIModel:
         out: dict[str, Any] = {"model": self._name, "messages": [], limit: settings.max_tokens, "extra_body": body}
         if settings.temperature >= 0:
             out["temperature"] = settings.temperature
-        if request.tools:
-            body["tools"] = [tool.wire() for tool in request.tools]
+        if request.tools or request.wire_tools:
+            body["tools"] = [*request.wire_tools, *(tool.wire() for tool in request.tools)]
         if request.force:
             body["tool_choice"] = {"type": "function", "function": {"name": request.force}}
         if request.json_schema is not None:
             schema = {"name": request.json_schema.name, "schema": dict(request.json_schema.parameters)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        for name in request.extra.keys() & {limit, "max_tokens", "max_completion_tokens", "temperature"}:
+            out.pop(limit if "max" in name else name, None)
+        body |= request.extra
         return out
 
     @property
@@ -134,7 +137,10 @@ def translated(error: Exception, where: str) -> ModelError:
         if isinstance(error, getattr(openai, name)):
             status = getattr(error, "status_code", None)
             said = f" (HTTP {status})" if status else ""
-            return kind(f"{where} gave no answer{said}: {advice}")
+            made = kind(f"{where} gave no answer{said}: {advice}")
+            if status:
+                made.upstream = (int(status), getattr(error, "body", None))
+            return made
     return AnswerUnusable(f"the answer of {where} cannot be read ({type(error).__name__}); ask again")
 
 

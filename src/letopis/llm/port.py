@@ -23,12 +23,17 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to the model. `force` names the one tool that must be called."""
+    """One question to the model. `force` names the one tool that must be called.
+
+    `wire_tools` are tools of somebody else as they came, `extra` are fields of the request to send as they are.
+    """
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[ToolSpec] = ()
     force: str | None = None
     json_schema: ToolSpec | None = None
+    wire_tools: Sequence[Mapping[str, Any]] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from letopis.errors import LetopisError
+from letopis.llm import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,18 @@ class Done:
     text: str
     session_id: str
     n: int
+    usage: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """The model calls tools that are the caller's own; the turn goes on when their results are told."""
+
+    calls: tuple[ToolCall, ...]
+    text: str
+    session_id: str
+    n: int
+    usage: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +61,4 @@ class Failed:
     n: int
 
 
-Event = TextDelta | ToolStarted | ToolDone | Done | Failed
+Event = TextDelta | ToolStarted | ToolDone | Done | Handed | Failed

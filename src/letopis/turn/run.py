@@ -32,13 +32,29 @@ from letopis.store import Store
 from letopis.store.transcripts import Appended, new_session_id
 from letopis.tools import Tool, ToolContext
 from letopis.turn import offline
-from letopis.turn.events import Done, Event, Failed, TextDelta, ToolDone, ToolStarted
+from letopis.turn.events import Done, Event, Failed, Handed, TextDelta, ToolDone, ToolStarted
 
 WAIT_FOR_TURN = 120.0
 _TRIES = 5
 MOST_LOOKUPS, MOST_WORDS = 2, 3
 LOOKUP_SHARE, EXPERIENCE_SHARE = 8, 16
 LONGEST_NOTE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a program that talks through the memory brings to a turn: its system prompt, its tools, its parameters."""
+
+    system: str = ""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    model: ChatModel | None = None
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of its tools."""
+        functions = (tool.get("function") for tool in self.tools)
+        return frozenset(str(f.get("name")) for f in functions if isinstance(f, Mapping))
 
 
 @dataclass(slots=True)
@@ -59,6 +75,8 @@ class _Turn:
     beside: str = ""
     looked: int = 0
     passes: list[dict[str, Any]] = field(default_factory=list)
+    outside: Outside = field(default_factory=Outside)
+    usage: tuple[int, int] = (0, 0)
 
     def transcript(self) -> Transcript:
         return self.store.sessions.transcript(self.session_id, self.key)
@@ -102,7 +120,14 @@ def stream(
     raise Busy(f"the conversation {key!r} is being closed and begun anew all the time; try again")
 
 
-def _answer(store: Store, models: Models, index: Index, key: str, asked: Appended) -> Iterator[Event]:
+def resume(store: Store, models: Models, index: Index, key: str, asked: Appended, outside: Outside) -> Iterator[Event]:
+    """Answer what stands in a session already, up to message `asked.n`; the caller holds the session's lock."""
+    return _answer(store, models, index, key, asked, outside)
+
+
+def _answer(
+    store: Store, models: Models, index: Index, key: str, asked: Appended, outside: Outside | None = None
+) -> Iterator[Event]:
     transcript = store.sessions.transcript(asked.session_id, key)
     if not asked.new:
         answered = _answer_to(transcript, asked.n)
@@ -111,10 +136,12 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
             return
     persona = transcript.header.persona if transcript.header else "default"
     turn = _Turn(store, index, key, asked.session_id, asked.n, is_shared(store, transcript), persona)
+    turn.outside = outside or Outside()
+    model = turn.outside.model or models.chat
     turn.background = models.background
     turn.noted()
     follow(store, transcript)
-    if models.chat is None:
+    if model is None:
         text = offline.respond(store, index, turn.transcript(), turn.n, turn.shared)
         stored = turn.add({"role": "assistant", "content": text, "internal": True})
         yield TextDelta(text)
@@ -124,7 +151,7 @@ def _answer(store: Store, models: Models, index: Index, key: str, asked: Appende
     turn.lead = _carried_out(turn) if asked.new else ""  # a repeated message changes nothing
     turn.beside = _experience(turn)
     try:
-        yield from _with_model(turn, models.chat)
+        yield from _with_model(turn, model)
     except ModelError as error:
         _keep_partial(turn)
         yield Failed(error, turn.session_id, turn.n)
@@ -147,7 +174,7 @@ def _experience(turn: _Turn) -> str:
 def _answer_to(transcript: Transcript, n: int) -> Message | None:
     """The answer that message `n` already has, if it has a whole one."""
     for message in transcript.messages:
-        if message.stored.get("look_up"):
+        if message.stored.get("look_up") or transcript.is_superseded(message.n):
             continue
         if message.n > n and message.role == "user":
             return None
@@ -197,6 +224,7 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
         prompt = _prompt(turn, specs if round_ < rounds else [])
         reply, asked = yield from _streamed(turn, model, prompt)
         note_usage(turn.store, "chat", model.name, reply, prompt.estimated)
+        turn.usage = (turn.usage[0] + reply.prompt_tokens, turn.usage[1] + reply.completion_tokens)
         if asked and not reply.tool_calls and turn.looked < MOST_LOOKUPS:
             _look_up(turn, reply.text, asked)
         elif not reply.tool_calls:
@@ -204,17 +232,29 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
             return
         else:
             yield from _call_tools(turn, reply)
+            if any(call.name in turn.outside.names for call in reply.tool_calls):
+                yield _handed(turn, reply)
+                return
     raise AnswerUnusable(f"model {model.name!r} asked {round_ + 1} times for more and gave no answer; ask again")
 
 
 def _prompt(turn: _Turn, specs: Sequence[ToolSpec]) -> context.Prompt:
     """The prompt of the next pass; what was looked up stands behind the conversation."""
     passes, note = turn.passes, _note(turn)
-    reserve = tokens.of_messages(passes) + (tokens.estimate(note) if note else 0)
+    reserve = tokens.of_messages(passes) + (tokens.estimate(note) if note else 0) + _cost_of(turn.outside)
     made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
     if made.turns_left_out and _made_room(turn, made):
         made = context.assemble(turn.store, turn.transcript(), specs, turn.shared, turn.persona, reserve)
-    return replace(made, messages=[*_told_to_the_model(made.messages, note), *passes])
+    messages = [*_told_to_the_model(made.messages, note), *passes]
+    if turn.outside.system:
+        messages[0] = {**messages[0], "content": f"{turn.outside.system}\n\n{messages[0]['content']}"}
+    return replace(made, messages=messages)
+
+
+def _cost_of(outside: Outside) -> int:
+    """The tokens that the caller's own system prompt and tools take."""
+    texts = [outside.system, *(json.dumps(tool, ensure_ascii=False) for tool in outside.tools)]
+    return sum(tokens.estimate(text) for text in texts if text)
 
 
 def _made_room(turn: _Turn, prompt: context.Prompt) -> bool:
@@ -226,7 +266,9 @@ def _streamed(turn: _Turn, model: ChatModel, prompt: context.Prompt) -> Generato
     """The model's reply, its visible text shown as it comes, and the words that it asks to look up."""
     reply: Reply | None = None
     turn.text, markers = "", Markers()
-    for item in model.stream(Request(prompt.messages, tools=prompt.tools)):
+    outside = turn.outside
+    asked = Request(prompt.messages, tools=prompt.tools, wire_tools=outside.tools, extra=outside.extra)
+    for item in model.stream(asked):
         if isinstance(item, Reply):
             reply = item
         elif shown := markers.take(item):
@@ -262,7 +304,7 @@ def _kept(turn: _Turn, model: ChatModel) -> Done:
         raise AnswerUnusable(f"model {model.name!r} asked again for what was looked up already; ask differently")
     turn.lead = turn.text = ""
     stored = turn.add({"role": "assistant", "content": text})
-    return Done(text, turn.session_id, stored.n)
+    return Done(text, turn.session_id, stored.n, turn.usage)
 
 
 def _usable(reply: Reply | None, model: ChatModel) -> Reply:
@@ -280,16 +322,31 @@ def _usable(reply: Reply | None, model: ChatModel) -> Reply:
 
 
 def _call_tools(turn: _Turn, reply: Reply) -> Iterator[Event]:
+    """Store the calls and answer those of the memory; what the caller of the turn does not see is marked so."""
+    theirs = [call for call in reply.tool_calls if call.name in turn.outside.names]
+    ours = [call for call in reply.tool_calls if call.name not in turn.outside.names]
     calls = [_wire_of(call) for call in reply.tool_calls]
+    wire: dict[str, Any] = {"role": "assistant", "content": turn.lead + reply.text or None, "tool_calls": calls}
+    if theirs:
+        turn.lead = ""
+        turn.add(wire | ({"unseen_calls": [call.id for call in ours]} if ours else {}))
+    else:
+        turn.add({**wire, "content": reply.text or None, "unseen": True})
     turn.text = ""
-    turn.add({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
     where = ToolContext(turn.store, turn.index, turn.key, turn.session_id, turn.n, turn.shared, turn.background)
-    for call in reply.tool_calls:
+    for call in ours:
         yield ToolStarted(call.name, call.arguments)
         result = tools.call(turn.tools, where, call.name, call.arguments)
         text = json.dumps(result, ensure_ascii=False)
-        turn.add({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text})
+        turn.add({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": text, "unseen": True})
         yield ToolDone(call.name, result)
+
+
+def _handed(turn: _Turn, reply: Reply) -> Handed:
+    """The caller's own calls, with what was said before them."""
+    theirs = tuple(call for call in reply.tool_calls if call.name in turn.outside.names)
+    n = turn.transcript().last_n
+    return Handed(theirs, reply.text, turn.session_id, n, turn.usage)
 
 
 def _wire_of(call: ToolCall) -> dict[str, Any]:

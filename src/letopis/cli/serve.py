@@ -1,0 +1,55 @@
+"""`letopis serve`."""
+
+import logging
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from letopis.cli.app import App, common
+from letopis.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from letopis.server.workspaces import Workspaces
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command("serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8766, show_default=True, type=click.IntRange(0, 65_535), help="The port to listen on.")
+@click.option("--root", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path),
+              help="Serve every workspace below DIR, each to its own keys.")  # fmt: skip
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A host name that the server answers for.")
+@common
+def command(app: App, host: str, port: int, root: Path | None, allow_host: tuple[str, ...]) -> None:
+    """Serve the memory over HTTP: the API, and a proxy for OpenAI-compatible clients (base URL …/v1)."""
+    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
+        raise WorkspaceError("this needs more packages; install them with: pip install 'letopis[server]'")
+    from letopis.server.workspaces import Workspaces
+
+    workspaces = Workspaces(root or app.folder(), app.memory_in, several=root is not None)
+    if not workspaces.keys() and (host not in LOOPBACK or root is not None):
+        where = "several workspaces are" if root is not None else f"the address {host} is"
+        raise WorkspaceError(f"{where} served to keys only; make one with `letopis keys add NAME`")
+    _run(workspaces, host, port, (*allow_host, *(() if host in LOOPBACK else (host,))))
+
+
+def _run(workspaces: "Workspaces", host: str, port: int, hosts: tuple[str, ...]) -> None:
+    import uvicorn
+
+    from letopis.server.app import application
+
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    click.echo(f"Letopis on http://{host}:{port} (proxy: /v1, API: /api, Ctrl-C stops it)", err=True)
+    try:
+        uvicorn.run(
+            application(workspaces, hosts), host=host, port=port, log_level="warning", access_log=False,
+            timeout_graceful_shutdown=30, server_header=False,
+        )  # fmt: skip
+    finally:
+        workspaces.close()
