@@ -334,3 +334,23 @@ def test_what_is_common_is_a_common_beginning(left: list[Seen], right: list[Seen
     assert count in (len(left), len(right)) or left[count] != right[count]
     shared = len(set(resent.marks(left)) & set(resent.marks(right)))
     assert shared == sum(one.role == "assistant" for one in left[:count])
+
+
+def test_a_client_that_sends_only_what_is_new_hides_nothing(proxy: Proxy) -> None:
+    named = {"X-Letopis-Session": "a"}
+    for text in ("раз", "два", "раз", "три"):
+        proxy.ask([user(text)], extra_headers=named)
+    windowed = [assistant("Echo: раз"), user("три"), assistant("Echo: три"), user("четыре")]
+    proxy.ask(windowed, extra_headers=named)
+    (messages,) = proxy.told().values()
+    assert [text for role, text in messages if role == "user"] == ["раз", "два", "раз", "три", "четыре"]
+    assert len(messages) == 10
+
+
+@given(st.lists(SEEN, min_size=1, max_size=8), st.integers(0, 7))
+def test_the_end_of_a_history_is_found_where_it_stands(known: list[Seen], start: int) -> None:
+    sent = [*known[start % len(known) :], Seen(0, "user", "new")]
+    if any(one.role == "assistant" for one in sent):
+        at, count = resent.aligned(known, sent)
+        assert count == len(sent) - 1
+        assert known[at : at + count] == sent[:-1]

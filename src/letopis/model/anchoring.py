@@ -18,7 +18,7 @@ from letopis.model.text import content_stems, is_cyrillic, one_line, shorten
 LENGTH = 3_000
 LONGEST = 200
 _ROWS_OF_DATA, _FEWEST = 2, 2
-_NAMED, _EXACT, _OLD = 40, 120, 80
+_NAMED, _EXACT, _OLD, _KEPT = 40, 120, 80, 7
 _DATUM = re.compile(
     r"(?i)[:=·—-]\s*[$€₽£]?\d|[$€₽£]\s?\d|\d\s*(?:[%$€₽£°]|(?:руб|коп|тыс|млн|usd|eur|rub|dollar|euro|кг|г|т|км|м|см|мм|л|мл|шт"
     r"|дн|день|дней|час|ч|мин|сек|лет|год|kg|g|km|m|cm|mm|l|ml|pcs|day|hour|h|min|sec|year|week|недел|мес|month|gb|mb|тб|гб|мб"
@@ -63,7 +63,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An item in its newest form, and the values that it had before."""
+    """An item in its newest form, and the last values that it had before."""
 
     item: Item
     outdated: tuple[Item, ...]
@@ -135,7 +135,7 @@ def ledger(anchors: Iterable[Anchor], upto: int | None = None) -> list[Entry]:
             if known is None or known.item.text == item.text:
                 found[key] = Entry(item, known.outdated if known else ())
             else:
-                found[key] = Entry(item, (*known.outdated, known.item))
+                found[key] = Entry(item, (*known.outdated[-_KEPT:], known.item))
     return list(found.values())
 
 

@@ -26,11 +26,11 @@ class Seen:
     cut: bool = False
 
 
-def stored(transcript: Transcript) -> list[Seen]:
-    """What a client has seen of a session, edited and regenerated turns left out."""
+def stored(transcript: Transcript, after: int = 0) -> list[Seen]:
+    """What a client has seen of a session after message `after`, edited and regenerated turns left out."""
     found: list[Seen] = []
     before = ""
-    for message in transcript.standing():
+    for message in transcript.standing(after):
         if message.internal or message.service:
             continue
         hidden = message.stored.get("unseen_calls")
@@ -67,6 +67,31 @@ def common(left: Sequence[Seen], right: Sequence[Seen]) -> int:
             break
         count += 1
     return count
+
+
+def aligned(known: Sequence[Seen], sent: Sequence[Seen]) -> tuple[int, int]:
+    """Where in what is known the sent messages begin, and how many agree from there.
+
+    A client may resend everything, or only the end of it. Nothing that holds no answer is taken for a
+    history, but the only question of a conversation asked again.
+    """
+    if not any(one.role == "assistant" for one in sent):
+        asked = sum(one.role == "user" for one in known)
+        count = common(known, sent)
+        if count == len(sent) and asked == 1:
+            return 0, count
+        waiting = len(known) - len(sent)
+        whole = waiting >= 0 and known[waiting:] and common(known[waiting:], sent) == len(sent)
+        return (waiting, len(sent)) if whole else (len(known), 0)
+    best = (len(known), 0)
+    for at in range(len(known)):
+        count = common(known[at : at + len(sent)], sent) if _same(known[at], sent[0]) else 0
+        answers = any(one.role == "assistant" for one in sent[:count])
+        if count and (answers or at + count == len(known)) and count >= best[1]:
+            best = (at, count)
+        if at == 0 and count == len(sent):
+            break
+    return best
 
 
 def _same(left: Seen, right: Seen) -> bool:

@@ -5,6 +5,7 @@ nothing had left the window.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from letopis.model import anchoring, tokens
 from letopis.model.anchoring import Anchor, Entry
@@ -39,6 +40,30 @@ class Thread:
 def at(transcript: Transcript, n: int) -> Thread:
     """The thread at message `n`."""
     before = [anchor for anchor in transcript.anchors if anchor.last <= n]
-    entries = [entry for entry in anchoring.ledger(transcript.anchors, n) if not transcript.is_superseded(entry.item.n)]
+    entries = _ledger(_Anchors(transcript.session_id, tuple(transcript.anchors)), n)
+    if transcript.superseded:
+        entries = tuple(entry for entry in entries if not transcript.is_superseded(entry.item.n))
     goals = [goal for goal in transcript.goals_at(n) if goal.is_open]
-    return Thread(n, before[-1] if before else None, tuple(entries), tuple(goals))
+    return Thread(n, before[-1] if before else None, entries, tuple(goals))
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchors:
+    """The anchors of a session, told from others by their number and the newest one: they are only added."""
+
+    session_id: str
+    every: tuple[Anchor, ...]
+
+    def __hash__(self) -> int:
+        return hash((self.session_id, len(self.every)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Anchors) or self.session_id != other.session_id:
+            return False
+        return len(self.every) == len(other.every) and self.every[-1:] == other.every[-1:]
+
+
+@lru_cache(maxsize=32)
+def _ledger(anchors: _Anchors, n: int) -> tuple[Entry, ...]:
+    """The ledger is the same until there is another anchor, or another fold."""
+    return tuple(anchoring.ledger(anchors.every, n))

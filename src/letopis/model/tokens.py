@@ -24,16 +24,14 @@ _CLASSES = (
 
 def weigh(text: str) -> float:
     """Tokens of a text, not rounded: the sum over parts is that of the whole."""
-    return _remembered(text) if len(text) <= _SHORT else _weighed(text)
+    if len(text) <= _SHORT:
+        return _remembered(text)
+    return sum(_remembered(text[at : at + _SHORT]) for at in range(0, len(text), _SHORT))
 
 
 @lru_cache(maxsize=8_192)
 def _remembered(text: str) -> float:
-    """The same for texts that stand in prompt after prompt."""
-    return _weighed(text)
-
-
-def _weighed(text: str) -> float:
+    """The same for a short text; what stands in prompt after prompt is weighed once."""
     return sum(len(pattern.findall(text)) * weight for pattern, weight in _CLASSES)
 
 

@@ -24,7 +24,7 @@ from letopis.store.transcripts import Appended, new_session_id
 from letopis.turn import Event, Outside
 
 PREFIX = "proxy:"
-_SESSIONS_LOOKED_AT, _RETRIES_KEPT, _TRIES = 500, 10_000, 5
+_SESSIONS_LOOKED_AT, _SESSIONS_READ, _RETRIES_KEPT, _TRIES = 500, 64, 10_000, 5
 _CONTINUED_SHARE = 8
 
 
@@ -48,6 +48,7 @@ class Conversations:
         self._guard = threading.Lock()
         self._marks: dict[str, tuple[str, str]] | None = None
         self._retries: OrderedDict[str, str] = OrderedDict()
+        self._read: OrderedDict[str, tuple[object, list[Seen]]] = OrderedDict()
 
     def answer(self, asked: Asked) -> Iterator[Event]:
         """Store what is new and answer it, event by event. Raises InvalidInput before anything is stored."""
@@ -62,7 +63,7 @@ class Conversations:
             live = store.transcripts.live_id(key)
             session_id = live or new_session_id()
             with store.session_lock(session_id, turn.WAIT_FOR_TURN):
-                taken = _taken_in(memory, key, session_id, live is None, closed, asked)
+                taken = self._taken_in(key, session_id, live is None, closed, asked)
                 if taken is None:
                     continue
                 stored, outside = taken
@@ -78,6 +79,54 @@ class Conversations:
         """End the conversation that a request belongs to, and return its session; None where nothing was said."""
         key, _ = self._place(replace(asked, messages=asked.messages[:-1]))
         return self.memory.close(key)
+
+    def _taken_in(
+        self, key: str, session_id: str, fresh: bool, closed: str, asked: Asked
+    ) -> tuple[Appended, Outside] | None:
+        """Store what is new; None where the session has changed meanwhile, and the caller tries again."""
+        memory, store = self.memory, self.memory.store
+        sent = resent.sent(asked.messages)
+        if fresh:
+            before = _virtual(memory, store.sessions.transcript(closed)) if closed else []
+            count = resent.common(before, sent)
+            count -= count == len(sent)  # the last message is asked anew
+            metadata = dict(asked.metadata)
+            if count:
+                metadata["continues"] = {"session_id": closed, "messages": count}
+            known: list[Seen] = []
+            start = count
+        else:
+            transcript = store.sessions.transcript(session_id, key)
+            metadata = {}
+            known = self._seen(transcript)
+            at, start = resent.aligned(known, sent)
+            gone = known[at + start :]
+            answered = asked.is_retry and not any(one.role == "user" for one in gone)
+            if gone and not answered and not _superseded(memory, transcript, gone, key):
+                return None
+        outside = _with_what_was_before(memory, asked, start if fresh else 0)
+        for wire in asked.messages[start:]:
+            stored = store.transcripts.append_turn(key, session_id, fresh, wire, "default", metadata)
+            if stored is None:
+                return None
+            fresh = False
+        return _asked_again(memory, key, session_id, new=start < len(sent) and sent[-1].role == "user"), outside
+
+    def _seen(self, transcript: Transcript) -> list[Seen]:
+        """What a client has seen of a live session; only what is new since the last time is read."""
+        mark = (len(transcript.superseded), str(transcript.metadata.get("continues")))
+        held = self._read.get(transcript.session_id)
+        if held is None or held[0] != mark:
+            seen = _virtual(self.memory, transcript)
+        else:
+            seen = held[1]
+            while seen and seen[-1].n and (seen[-1].role != "user" or seen[-1].cut):
+                seen.pop()  # the newest answer may have grown
+            seen += resent.stored(transcript, seen[-1].n if seen else 0)
+        self._read[transcript.session_id] = (mark, seen)
+        while len(self._read) > _SESSIONS_READ:
+            self._read.popitem(last=False)
+        return list(seen)
 
     # --- which one --------------------------------------------------------------------------
 
@@ -165,43 +214,8 @@ def _virtual(memory: Memory, transcript: Transcript) -> list[Seen]:
     return own
 
 
-def _taken_in(
-    memory: Memory, key: str, session_id: str, fresh: bool, closed: str, asked: Asked
-) -> tuple[Appended, Outside] | None:
-    """Store what is new; None where the session has changed meanwhile, and the caller tries again."""
-    store = memory.store
-    sent = resent.sent(asked.messages)
-    if fresh:
-        before = _virtual(memory, store.sessions.transcript(closed)) if closed else []
-        count = resent.common(before, sent)
-        count -= count == len(sent)  # the last message is asked anew
-        metadata = dict(asked.metadata)
-        if count:
-            metadata["continues"] = {"session_id": closed, "messages": count}
-        known: list[Seen] = []
-        start = count
-    else:
-        transcript = store.sessions.transcript(session_id, key)
-        metadata = {}
-        known = _virtual(memory, transcript)
-        start = resent.common(known, sent)
-        answered = asked.is_retry and not any(one.role == "user" for one in known[start:])
-        if not answered and not _superseded(memory, transcript, known, start, key):
-            return None
-    outside = _with_what_was_before(memory, asked, start if fresh else 0)
-    for wire in asked.messages[start:]:
-        stored = store.transcripts.append_turn(key, session_id, fresh, wire, "default", metadata)
-        if stored is None:
-            return None
-        fresh = False
-    return _asked_again(memory, key, session_id, new=start < len(sent) and sent[-1].role == "user"), outside
-
-
-def _superseded(memory: Memory, transcript: Transcript, known: Sequence[Seen], start: int, key: str) -> bool:
+def _superseded(memory: Memory, transcript: Transcript, gone: Sequence[Seen], key: str) -> bool:
     """Mark what the client has edited away or asks for again; False where that lies in a closed session."""
-    gone = known[start:]
-    if not gone:
-        return True
     if gone[0].n == 0:
         memory.store.transcripts.begin_close(key, transcript.session_id)
         return False
@@ -213,8 +227,9 @@ def _superseded(memory: Memory, transcript: Transcript, known: Sequence[Seen], s
 def _asked_again(memory: Memory, key: str, session_id: str, new: bool) -> Appended:
     """The newest message of the user, which is to be answered."""
     transcript = memory.store.sessions.transcript(session_id, key)
-    asked = [m.n for m in transcript.standing() if m.role == "user" and not m.internal]
-    return Appended(session_id, asked[-1] if asked else transcript.last_n, new)
+    newest = reversed(transcript.messages)
+    asked = (m.n for m in newest if m.role == "user" and not m.internal and not transcript.is_superseded(m.n))
+    return Appended(session_id, next(asked, transcript.last_n), new)
 
 
 def _with_what_was_before(memory: Memory, asked: Asked, count: int) -> Outside:

@@ -1,6 +1,8 @@
 """A request that the memory has no part in: it goes to the upstream as it is, and comes back as it is."""
 
+import ssl
 from collections.abc import AsyncIterator, Mapping
+from functools import cache
 from typing import Any
 
 import httpx2
@@ -12,11 +14,17 @@ _ENDPOINT = "https://api.openai.com/v1"
 _KEPT = ("content-type", "retry-after", "x-request-id")
 
 
+@cache
+def _verified() -> ssl.SSLContext:
+    """Made once: reading the trust store takes as long as an answer."""
+    return ssl.create_default_context()
+
+
 async def through(settings: ModelSettings, body: Mapping[str, Any]) -> Response:
     """Ask the upstream of the workspace and hand its answer on, byte by byte."""
     address = f"{(settings.base_url or _ENDPOINT).rstrip('/')}/chat/completions"
     sent = {**body, "model": settings.name if body.get("model") in (None, "", "letopis") else body["model"]}
-    client = httpx2.AsyncClient(timeout=settings.timeout)
+    client = httpx2.AsyncClient(timeout=settings.timeout, verify=_verified())
     request = client.build_request(
         "POST", address, json=sent, headers={"authorization": f"Bearer {settings.api_key or 'none'}"}
     )
