@@ -99,3 +99,12 @@ def test_lines_that_are_no_anchors_are_passed_over() -> None:
     found = anchoring.parse({"from": 1, "to": 2, "data": [{"text": "a", "n": 1}, {"text": 3}, None]})
     assert found is not None
     assert found.data == (Item("a", 1),)
+
+
+def test_a_sentence_keeps_its_unit_behind_an_abbreviation_and_a_question_is_no_data() -> None:
+    said = ("Цемент М500 — 450 руб. за мешок. Кирпич — 23,50 руб. за шт.", "Какая нужна толщина слоя номер 7?")
+    texts = [i.text for i in anchoring.items([stored(n, role="user", content=t) for n, t in enumerate(said, 1)])]
+    assert texts == ["Цемент М500 — 450 руб. за мешок.", "Кирпич — 23,50 руб. за шт."]
+    known = [anchor(("Цемент М500 — 450 руб.", 1))]
+    entries = anchoring.ledger([*known, anchor(("Цемент подорожал до 470 руб.", 9))])
+    assert [(e.item.n, [o.n for o in e.outdated]) for e in entries] == [(9, [1])]

@@ -34,6 +34,11 @@ def test_different_figures_of_one_thing_contradict_and_other_things_do_not() -> 
     assert [[q.source for q in c.statements] for c in found] == [["a#1", "a#9"]]
     denied = [Quote("a#1", "1", "m", "Boris drinks coffee"), Quote("a#2", "2", "m", "Boris does not drink coffee")]
     assert len(evidence.contradictions("Does Boris drink coffee?", denied)) == 1
+    corrected = [
+        Quote("a#1", "1", "m", "Oak board costs 1200 per m2"),
+        Quote("a#2", "2", "m", "Actually the oak board costs 1250 per m2, not 1200"),
+    ]
+    assert len(evidence.contradictions("How much is the oak board?", corrected)) == 1
     assert evidence.missing("Сколько стоит аренда гаража?", quotes) == ["гаража"]
 
 

@@ -70,7 +70,7 @@ def _history(chat: Chat, rest: str) -> None:
     live = chat.memory.store.sessions.live(chat.key)
     if rest:
         live = chat.memory.history(session_id=rest)[1]
-    messages = live.messages if live else []
+    messages = [m for m in live.messages if not m.stored.get("look_up")] if live else []
     records = [{"n": m.n, "role": m.role, "timestamp": m.timestamp, "text": m.text} for m in messages]
     lines = [f"#{m.n} {m.role}: {m.text}" for m in messages]
     chat.app.show({"event": "history", "messages": records}, "\n".join(lines) or "Nothing was said yet.")

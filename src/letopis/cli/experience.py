@@ -108,7 +108,7 @@ def suggest(app: App, question: tuple[str, ...], collection: str | None, no_keep
     """The answer that experience suggests, and whether a person should look at it."""
     found = app.memory().suggest(" ".join(question), collection=collection, keep=not no_keep)
     lines = [f"{found.verdict}: {found.reason} (confidence {found.confidence:.2f})"]
-    lines += [found.draft] if found.draft else []
+    lines += [found.draft if found.verdict == "answer" else f"draft, not sure: {found.draft}"] if found.draft else []
     lines += [f"  case {case.id} ({score:.2f}): {shorten(one_line(case.question), 120)}" for case, score in found.cases]
     lines += [f"  lesson: {shorten(one_line(f'{one.when} → {one.do}'), 200)}" for one in found.lessons]
     lines += [f"  WRONG before: {shorten(one_line(a.wrong), 160)}" for a in found.antipatterns]
@@ -217,7 +217,8 @@ def stats(app: App, svg: bool) -> None:
         found = desk_figures.periods(bank)
         covered = desk_figures.coverage(bank, memory.store.clock.now().date().isoformat())
     if svg:
-        click.echo(desk_figures.svg(found))
+        picture = desk_figures.svg(found)
+        app.show({"status": "ok", "svg": picture}, picture)
         return
     lines = [f"{'from':10}  {'to':10}  questions  person  wrong  repeated"]
     lines += [

@@ -5,6 +5,7 @@ import sys
 import click
 
 from letopis.cli.app import App, printable
+from letopis.errors import InvalidInput
 from letopis.experience.review import Reviewed
 from letopis.memory import Memory
 from letopis.model.cases import Suggested
@@ -76,7 +77,13 @@ def _reviewed(app: App, memory: Memory, one: Suggested, reviewer: str) -> bool:
         if outcome == "edited" and not right:
             click.echo("nothing was changed")
             continue
-        show(app, memory.review(one.id, outcome, right, note=note, reviewer=reviewer))
+        if outcome == "edited" and right == one.draft:
+            outcome = "approved"
+        try:
+            show(app, memory.review(one.id, outcome, right, note=note, reviewer=reviewer))
+        except InvalidInput as error:
+            click.echo(f"not reviewed: {error}")
+            continue
         return True
 
 

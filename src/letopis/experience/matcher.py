@@ -22,17 +22,23 @@ Known = Callable[[Sequence[str]], Mapping[str, Floats]]
 MEANING = 0.6
 _NEAREST, _BEST, _TOP = 200, 0.7, 3
 _STALE = 1.02  # weights and the centre are made anew when there are so many times more wordings
+_FEW = 20
 _RETRIED, _PAUSE = 2_000, 1.0  # wordings without a vector that are looked for again, at most so often (seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A case, how near its wordings are (0 to 1), its nearest one, and how much of the question its words cover."""
+    """A case, how near its wordings are (0 to 1), its nearest one, and how much of the question its words cover.
+
+    `new` are the words of the question that none of its wordings has, `wordings` how many it has.
+    """
 
     case: str
     score: float
     wording: str
     cover: float
+    new: frozenset[str] = frozenset()
+    wordings: int = 1
 
 
 class Matcher:
@@ -111,7 +117,7 @@ class Matcher:
             return []
         own = frozenset(content_stems(question))
         near = self._words(own)
-        if vector is not None and vector.shape == self._vectors.shape[1:]:
+        if vector is not None and vector.shape == self._vectors.shape[1:] and not self.lacks_vectors:
             cosines = self._cosines(vector)
             near = np.where(self._has[: len(near)], MEANING * cosines + (1 - MEANING) * near, near)
         count = min(_NEAREST, len(near))
@@ -124,13 +130,18 @@ class Matcher:
         matches = [self._match(case, ats, near, own) for case, ats in kept.items()]
         return sorted(matches, key=lambda m: (-m.score, m.case))
 
+    @property
+    def lacks_vectors(self) -> bool:
+        """Whether so many wordings have no vector yet that words alone can compare them all."""
+        return len(self._without) * _FEW > len(self.cases)
+
     def _match(self, case: str, ats: Sequence[int], near: Floats, own: frozenset[str]) -> Match:
         top = [float(near[at]) for at in ats[:_TOP]]
         score = _BEST * top[0] + (1 - _BEST) * sum(top) / _TOP if not case.startswith("!") else top[0]
         held = set().union(*(self._stems[at] for at in self._of_case[case]))
         weight = sum(self._weight(s) for s in own)
         cover = sum(self._weight(s) for s in own & held) / weight if weight else 0.0
-        return Match(case, score, self.wordings[ats[0]], cover)
+        return Match(case, score, self.wordings[ats[0]], cover, own - held, len(self._of_case[case]))
 
     def _weight(self, stem: str) -> float:
         """The squared weight of a stem: the fewer wordings have it, the more it tells."""

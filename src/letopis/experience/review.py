@@ -18,6 +18,7 @@ from letopis.llm import ChatModel
 from letopis.model import secrets
 from letopis.model.bank import Bank
 from letopis.model.cases import OUTCOMES, Antipattern, Case, Lesson, Suggested
+from letopis.model.text import normalise
 
 Events = list[tuple[str, Mapping[str, Any]]]
 
@@ -107,12 +108,17 @@ class _Review:
             if main is None or not one.draft:
                 raise InvalidInput(f"suggestion {one.id} has no draft to approve; give the right answer")
             made = _Made([(main.collection, _outcome(main.id, good=True)), *self._wording(main)], main.id)
-        elif self.outcome == "edited":
+        elif self.outcome == "edited" or (main is not None and self.right and self._asks_itself(main)):
             made = self._edited(main)
         else:
             made = self._rejected(main)
         made.events.append((one.collection, self._mark(made)))
         return made
+
+    def _asks_itself(self, main: Case) -> bool:
+        """Whether the case has this very question: then a person says what its answer is."""
+        wanted = normalise(self.one.question).split()
+        return any(normalise(w).split() == wanted for w in (main.question, *main.wordings))
 
     def _edited(self, main: Case | None) -> _Made:
         if not self.right:

@@ -8,12 +8,14 @@ from letopis.experience.calibration import first_guess, probability
 from letopis.experience.matcher import Match
 from letopis.model.bank import Bank
 from letopis.model.cases import Antipattern, Case, Lesson
+from letopis.model.text import negated
 
 FITS, NEAR = 0.15, 0.3  # a case farther than the first has nothing to say, than the second answers nothing alone
 BELIEVED = 0.5  # from this confidence on a draft that was wrong is a failure, whoever looked at it
 ANSWER, ASK = "answer", "ask"
 _SHOWN_CASES, _SHOWN_WARNINGS = 5, 3
 _CONTESTED, _SURER, _CLEAR = 0.5, 0.15, 0.4
+_ASKED_IN_FEW, _UNLIKE, _RIVAL = 3, 0.95, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,9 @@ def judged(
     signals = _signals(bank, best, near, matches)
     shift, stretch = calibration
     confidence = probability(shift + stretch * first_guess(signals))
+    doubt = _unlike(fitting[0], question)
+    if doubt:
+        confidence = min(confidence, answer_at * _UNLIKE)
     rivals = {other for other in best.contested if other in bank.cases and not bank.cases[other].ended}
     if rivals:
         confidence = min(confidence, _CONTESTED)
@@ -67,10 +72,23 @@ def judged(
     needed = answer_at + signals["warned"] * _SURER * (1 - answer_at)  # what went wrong before must be surer
     verdict = ANSWER if confidence >= needed and fitting[0].score >= NEAR else ASK
     cases = tuple((bank.cases[m.case], m.score) for m in fitting)
-    reason = "the case fits" if verdict == ANSWER else _doubt(signals)
+    reason = "the case fits" if verdict == ANSWER else doubt or _doubt(signals)
     return Suggestion(
         question, best.answer, verdict, confidence, reason, cases, wrong, lessons, signals, best.collection
     )
+
+
+def _unlike(match: Match, question: str) -> str:
+    """Why a question may mean something else than the case that it resembles, or an empty text.
+
+    A condition more ("on Sunday", "without a receipt") often has another answer. A case that was asked in
+    many ways has shown which words make no difference; one that was asked in few has not.
+    """
+    if negated(question) != negated(match.wording):
+        return "one denies what the other says"
+    if match.new and match.wordings < _ASKED_IN_FEW:
+        return f"the case was never asked with {', '.join(sorted(match.new)[:3])}"
+    return ""
 
 
 def _signals(bank: Bank, best: Case, near: Sequence[Match], matches: Sequence[Match]) -> dict[str, float]:
@@ -113,10 +131,14 @@ def _warnings(
     bank: Bank, fitting: Sequence[Match], matches: Sequence[Match]
 ) -> tuple[tuple[Antipattern, ...], tuple[Lesson, ...]]:
     """The wrong answers and lessons that belong to the cases that fit, newest and most frequent first."""
-    cases = {m.case for m in fitting}
+    best = bank.cases[fitting[0].case] if fitting else None
+    cases = {m.case for m in fitting if m.score >= _RIVAL * fitting[0].score}
     warned = {m.case[1:] for m in matches if m.case.startswith("!") and m.score >= FITS}
     found = [
-        a for a in bank.antipatterns.values() if a.id in warned or (a.wrong_case in cases or a.right_case in cases)
+        a
+        for a in bank.antipatterns.values()
+        if a.id in warned
+        or ((a.right_case in cases or a.wrong_case in cases) and not (best is not None and a.wrong == best.answer))
     ]
     found.sort(key=lambda a: (a.id in warned, a.count, a.at), reverse=True)
     ids = {a.id for a in found}

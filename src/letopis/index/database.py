@@ -57,7 +57,8 @@ class Database:
         self._remembered: dict[object, tuple[object, object]] = {}
 
     def _opened(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(OSError):  # SQLite says what is wrong with the folder
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         deadline, damaged = time.monotonic() + _BUSY_SECONDS, 0
         while damaged < 3:
             connection = None

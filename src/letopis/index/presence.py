@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from letopis.errors import IndexBusy
+from letopis.errors import IndexBusy, SearchError
 
 if sys.platform != "win32":
     import fcntl
@@ -18,8 +18,11 @@ class Presence:
     """A lock on the index of one workspace, shared or exclusive, until it is let go."""
 
     def __init__(self, path: Path, alone: bool = False) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise SearchError(f"the index cannot be used: {path} cannot be made ({error.strerror})") from None
         if sys.platform == "win32":
             return
         try:

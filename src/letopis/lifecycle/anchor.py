@@ -100,7 +100,7 @@ def _believable(form: AnchorForm, by_number: dict[int, str], said: str) -> Ancho
 
 def _noted(store: Store, transcript: Transcript, made: AnchorForm, n: int) -> list[Goal]:
     """Write down the goals that the model saw opened and ended; returns all goals as they are then."""
-    known = {goal.id: goal for goal in transcript.goals_at()}
+    known = {goal.id: goal for goal in transcript.goals_at(n)}
     changed = {}
     for state, ids in (("done", made.goals_done), ("dropped", made.goals_dropped)):
         for goal in (known[id_] for id_ in ids if id_ in known and known[id_].is_open):

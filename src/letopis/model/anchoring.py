@@ -25,12 +25,17 @@ _DATUM = re.compile(
     r"|вт|w|kw|квт|в|v|a|а|hz|гц|мгц|mhz)[\w.]{0,5}(?![\w]))"
 )
 _ROW = re.compile(r"^\s*(?:[-*•+]|\d{1,3}[.)])\s+|^\s*\|")
-_CORRECTS = re.compile(r"(?i)\b(?:исправлени|поправк|правк|уточнени|теперь|нов[аыо]|correct|update|now\b|actually)")
+_CORRECTS = re.compile(
+    r"(?i)\b(?:исправлени|поправк|правк|уточнени|теперь|нов[аыо]|подорожа|подешеве|вырос|снизи|нет\b"
+    r"|correct|update|now\b|actually|rose|dropped|went)"
+)
 _RULE = re.compile(r"^[\s|:+-]*$")
 _FILLER = frozenset(
     content_stems(
         "теперь сейчас уже стал стала стало стоит составляет равна равен исправление поправка правка уточнение новая "
-        "новый новое изменилась изменился now actually correction update updated new changed became costs equals"
+        "новый новое изменилась изменился подорожал подорожала подешевел подешевела вырос выросла снизился снизилась "
+        "нет "
+        "now actually correction update updated new changed became costs equals rose dropped went up down"
     )
 )
 
@@ -94,7 +99,7 @@ def items(messages: Iterable[Message]) -> list[Item]:
         out += [Item(text, message.n) for text in _rows(message.text)]
         if message.spoken:
             told = extract.sentences([_with_text(message, "\n".join(prose))])
-            out += [Item(s.text, s.n) for s in told if s.kind in ("facts", "decided")]
+            out += [Item(s.text, s.n) for s in told if s.kind in ("facts", "decided") and not s.text.endswith("?")]
     return [item for item in out if not secrets.holds_secret(item.text)]
 
 

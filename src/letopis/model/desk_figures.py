@@ -8,7 +8,7 @@ from letopis.model.bank import Bank
 from letopis.model.cases import Suggested
 
 BARS = "▁▂▃▄▅▆▇█"
-_LATELY = 100
+_LATELY, _FEWEST = 100, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Covered:
 def periods(bank: Bank, count: int = 20) -> list[Period]:
     """All questions that were kept, in at most so many periods of equal size, oldest first."""
     asked = [one for one in bank.suggested.values() if not one.proposed]
-    size = max(1, -(-len(asked) // count))
+    size = max(_FEWEST, -(-len(asked) // count))
     return [_period(asked[start : start + size]) for start in range(0, len(asked), size)]
 
 

@@ -13,7 +13,7 @@ from letopis.model.text import content_stems, negated, one_line, overlap, shorte
 
 MOST_WAYS = 10
 LONGEST_QUOTE = 600
-_JOINED_BY = re.compile(r"(?i)[?;\n]+|,\s+(?=а |но |and |but )|\s(?:а также|и|или|and|or|versus|vs\.?)\s")
+_JOINED_BY = re.compile(r"(?i)[?;\n]+|,\s+(?=а |но |and |but )|\s(?:а также|и|или|and|or|versus|vs\.?)\s(?=.)")
 _QUOTED = re.compile(r'"([^"]{3,})"|«([^»]{3,})»|“([^”]{3,})”')
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZА-ЯЁ][\w-]+(?:\s+[A-ZА-ЯЁ][\w-]+)*")
 _FEWEST = 2
@@ -23,6 +23,7 @@ _ASKING = frozenset(
     content_stems("сколько почему зачем куда откуда насколько how many much long often tell know скажи расскажи")
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_INSTEAD_OF = re.compile(r"(?i)\b(?:а не|not|вместо|instead of|rather than|было|was)\s+\S{0,3}\d[\d\s.,]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ def _one_thing(left: str, right: str) -> bool:
 
 
 def _disagree(statements: Sequence[str]) -> bool:
-    numbers = [figures.meant(text) for text in statements]
+    numbers = [figures.meant(_INSTEAD_OF.sub(" ", text)) for text in statements]
     shown = [n for n in numbers if n]
     differing = any(a - b and b - a for at, a in enumerate(shown) for b in shown[at + 1 :])
     return differing or len({negated(text) for text in statements}) > 1

@@ -19,7 +19,7 @@ LONGEST = 240
 LEAST = 0.75
 PASTED = 20_000  # of one message; what goes on longer was pasted
 LOOKED_AT = 1_000  # of one sentence; a longer one is no sentence
-_SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?=\S)[^\n.!?]+)*[.!?]*")
+_SENTENCE = re.compile(r"[^\n.!?]+(?:[.!?](?=\S| [a-zа-яё])[^\n.!?]+)*[.!?]*")
 _DECIDED = re.compile(
     r"\b(?:decid\w+|agree\w*|we(?:'ll| will)|prefer\w*|always|never|must|from now on|instead|remember|important"
     r"|priority|реш\w+|договор\w+|будем|предпочита\w+|всегда|никогда|должн\w+|отныне|вместо|запомни\w*|важн\w+|приоритет\w*"

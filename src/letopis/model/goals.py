@@ -11,7 +11,7 @@ from typing import Any
 
 from letopis.model import secrets
 from letopis.model.messages import Message
-from letopis.model.text import content_stems, one_line, overlap, shorten
+from letopis.model.text import content_stems, negated, one_line, overlap, shorten, words
 
 STATES = ("open", "advanced", "done", "dropped")
 LONGEST = 160
@@ -19,28 +19,58 @@ _FEWEST, _MOST_WORDS = 2, 25
 _LOOKED_AT = 2_000
 _SAME = 0.6
 _OPENS = re.compile(
-    r"(?i)^(?:so|well|ok(?:ay)?|итак|так|ну|хорошо|привет|hi|hello)?[,.! ]*"
+    r"(?i)^(?:so|well|ok(?:ay)?|and|also|then|итак|так|ну|хорошо|а|и|ещё|еще|потом|привет|hi|hello)?[,.! ]*"
     r"(?:(?:my |our |the )?(?:goal|task)(?: is)?\s*[:—-]?\s*(?:to )?"
-    r"|(?:i|we)(?:'d like| would like| need| want| have) to "
+    r"|(?:i|we)(?:'d like| would like|(?: also)?(?: need| want| have)"
+    r"|(?:'m|'re| am| are) (?:planning|trying|going)) to "
     r"|(?:please |could you )?help (?:me|us) (?:to |with )?|let'?s "
-    r"|(?:моя |наша )?(?:цель|задача)\s*[:—-]\s*|(?:мне|нам) (?:нужно|надо|необходимо|требуется) "
+    r"|(?:моя |наша )?(?:цель|задача)\s*[:—-]\s*|(?:(?:мне|нам) (?:ещё |еще )?)?(?:нужно|надо|необходимо|требуется) "
     r"|(?:я |мы )?(?:хочу|хотим|хотел[аи]? бы|собираюсь|планирую) "
     r"|(?:пожалуйста,? )?помоги(?:те)? (?:мне |нам )?(?:с )?"
     r"|давай(?:те)? )(?P<goal>\S.*)"
 )
 _ASIDE = re.compile(
-    r"(?i)^(?:знать|узнать|понять|спросить|запомн\w+|забы\w+|сказать|уточнить|know|ask|remember|forget|say|understand)\b"
+    r"(?i)^(?:знать|узнать|понять|спросить|запомн\w+|забы\w+|сказать|уточнить|поговори\w*|обсуди\w*|посмотр\w+"
+    r"|продолж\w+|начн\w+|верн[её]м\w*|know|ask|remember|forget|say|understand|talk|discuss|see|look|continue|start|begin"
+    r"|go back|move on)\b"
 )
 _DONE = re.compile(
     r"(?i)\b(?:готово|сделано|сделал[аи]?|законч\w+|разобрал\w+|решено|решил[аи]? (?:проблему|задачу)|получилось"
     r"|done|finished|completed|solved|that works)\b"
 )
 _DROPPED = re.compile(
-    r"(?i)\b(?:больше не (?:нужно|надо)|(?:это )?уже не (?:нужно|надо)|отбой|отменя\w+|передумал[аи]?|не будем"
-    r"|never ?mind|forget (?:it|about it)|drop (?:it|that|this)|(?:do not|don't|no longer) need|cancel (?:it|that))\b"
+    r"(?i)\b(?:больше не (?:нужно|надо)|уже не\b|отбой|отменя\w+|передумал[аи]?|не (?:будем|буду)\b"
+    r"|never ?mind|forget (?:it|about)|gave up|giving up|drop (?:it|that|this)"
+    r"|(?:do not|don't|no longer) need|cancel (?:it|that))\b"
 )
 _NOT_YET = re.compile(r"(?i)\b(?:не|ещё не|еще не|not|isn't|aren't|когда|when|if|если|until|пока)\b[^.!?]{0,30}$")
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+_PAST = dict(
+    pair.split("-")
+    for pair in [
+        "buy-bought",
+        "find-found",
+        "make-made",
+        "build-built",
+        "write-wrote",
+        "send-sent",
+        "get-got",
+        "sell-sold",
+        "do-did",
+        "take-took",
+        "go-went",
+        "choose-chose",
+        "pay-paid",
+        "meet-met",
+        "read-read",
+        "tell-told",
+        "bring-brought",
+        "teach-taught",
+        "learn-learnt",
+        "win-won",
+        "run-ran",
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +115,8 @@ def named(words: str, goals: Iterable[Goal]) -> Goal | None:
     exact = next((g for g in known if g.id == words.strip()), None)
     own = set(content_stems(words))
     near = max(known, key=lambda g: len(own & set(content_stems(g.text))), default=None)
-    return exact or (near if near is not None and own & set(content_stems(near.text)) else None)
+    shared = own & set(content_stems(near.text)) if near is not None else set()
+    return exact or (near if shared else None)
 
 
 def said(messages: Iterable[Message], known: Iterable[Goal]) -> list[Goal]:
@@ -117,6 +148,11 @@ def _changed(sentence: str, known: Sequence[Goal], n: int) -> Goal | None:
     if opened is not None:
         alike = next((g for g in open_goals if is_like(g, opened)), None)
         return replace(alike, state="advanced", n=n) if alike is not None else opened
+    reached = next((g for g in open_goals if g.n != n and _reached(sentence, g.text)), None)
+    if reached is not None:
+        return replace(reached, state="done", n=n)
+    if negated(sentence):
+        return None
     spoken_of = [g for g in open_goals if g.n != n and _covers(sentence, g.text)]
     return replace(spoken_of[-1], state="advanced", n=n) if spoken_of else None
 
@@ -133,15 +169,35 @@ def _opened(sentence: str, n: int) -> Goal | None:
 def _meant(sentence: str, marker: str, open_goals: Sequence[Goal]) -> Goal | None:
     """The goal that a sentence ends: the one it names, or the newest where it names nothing."""
     own = set(content_stems(sentence)) - set(content_stems(marker))
-    goal = named(" ".join(sorted(own)), open_goals) if own else None
-    if goal is not None or len(own) > 1:
-        return goal
+    near = max(open_goals, key=lambda g: len(own & set(content_stems(g.text))), default=None)
+    if near is not None and 2 * len(own & set(content_stems(near.text))) > len(set(content_stems(near.text))):
+        return near
+    if len(own) > 1:
+        return None
     return max(open_goals, key=lambda g: g.n, default=None)
 
 
 def is_like(left: Goal, right: Goal) -> bool:
     """Whether two goals are one in other words."""
     return left.id == right.id or overlap(content_stems(left.text), content_stems(right.text)) >= _SAME
+
+
+def _reached(sentence: str, text: str) -> bool:
+    """Whether a sentence tells as past what the goal is: its verb in the past, and what it is about."""
+    if sentence.endswith("?") or negated(sentence):
+        return False
+    verb, *things = words(text)
+    about = set(content_stems(" ".join(things)))
+    if not about or not about & set(content_stems(sentence)):
+        return False
+    said = words(sentence)
+    russian = verb[:-2] if verb.endswith(("ть", "ти", "чь")) else ""
+    if russian:
+        return any(
+            word in (f"{russian}{end}" for end in ("л", "ла", "ло", "ли", "н", "на", "но", "ны")) for word in said
+        )
+    past = {_PAST.get(verb, ""), f"{verb}ed", f"{verb}d", f"{verb}{verb[-1]}ed", f"{verb[:-1]}ied"}
+    return any(word in past for word in said)
 
 
 def _covers(sentence: str, text: str) -> bool:

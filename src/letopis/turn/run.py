@@ -139,7 +139,6 @@ def _answer(
     turn.outside = outside or Outside()
     model = turn.outside.model or models.chat
     turn.background = models.background
-    turn.noted()
     follow(store, transcript)
     if model is None:
         text = offline.respond(store, index, turn.transcript(), turn.n, turn.shared)
