@@ -42,8 +42,8 @@ class Vectors:
         return [self.known[text] for text in texts]
 
 
-def message(n: int, role: str, text: str) -> Message:
-    return Message(n, "2026-01-01T00:00:00+00:00", role, {"content": text})
+def message(n: int, role: str, text: str, at: str = "2026-01-01T00:00:00+00:00") -> Message:
+    return Message(n, at, role, {"content": text})
 
 
 def pieces(language: str, tested: bool) -> list[list[tuple[str, str]]]:
@@ -65,8 +65,8 @@ def dialogues(language: str, tested: bool, seed: int) -> Iterator[Marked]:
         yield [message(n, role, text) for n, (role, text) in enumerate(said, 1)], marks - {1}
 
 
-def joins(folder: Path) -> Iterator[Marked]:
-    """The end of each session with the beginning of the next one."""
+def joins(folder: Path, timed: bool = False) -> Iterator[Marked]:
+    """The end of each session with the beginning of the next one; `timed`: with the days of both."""
     for corpus in read(folder):
         sessions = [s for s in corpus.sessions if len(s.messages) >= 8]
         for left, right in list(pairwise(sessions))[:JOINS_EACH]:
@@ -74,7 +74,9 @@ def joins(folder: Path) -> Iterator[Marked]:
             two = sorted({m.name for m in said})
             roles = dict(zip(two, ("user", "assistant"), strict=False)) if len(two) == 2 else {}
             own = [roles.get(m.name, m.role) for m in said]
-            texts = [message(n, role, m.text) for n, (role, m) in enumerate(zip(own, said, strict=True), 1)]
+            days = [left.day] * (len(said) - 6) + [right.day] * 6
+            at = [day.isoformat() if day is not None and timed else "" for day in days]
+            texts = [message(n, r, m.text, t) for n, (r, m, t) in enumerate(zip(own, said, at, strict=True), 1)]
             yield texts, {len(left.messages[-12:]) + 1}
 
 
@@ -139,6 +141,10 @@ def main() -> None:
         folders = sorted(p for p in chosen.folder.iterdir() if p.is_dir()) or [chosen.folder]
         found = [(p.name, list(islice(joins(p), MOST_JOINS))) for p in folders if p.name not in ("xquad-ru",)]
         report("session joins", [scored(name, marked, vectors, within=1) for name, marked in found if marked])
+        found = [
+            (p.name, list(islice(joins(p, timed=True), MOST_JOINS))) for p in folders if p.name not in ("xquad-ru",)
+        ]
+        report("with their days", [scored(name, marked, vectors, within=1) for name, marked in found if marked])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Weighed are the nearness in meaning of the turn (a question with its answer) to the running topic,
 the words they share, how much the question says by itself (who turns to something new says what,
-and who goes on leaves it out), and whether it opens like a new conversation or says that it turns.
+and who goes on leaves it out), and whether it opens like a new conversation, comes
+hours later, or says that it turns.
 Without vectors words alone decide. The weights were fitted on marked dialogues
 (`benchmarks/topics.py`) and are tested on others.
 """
@@ -10,6 +11,7 @@ Without vectors words alone decide. The weights were fitted on marked dialogues
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from letopis.model.messages import Message
@@ -31,7 +33,7 @@ _TURNS_TO = re.compile(
     r"|let's (?:switch|move on)|different (?:question|topic))\b"
     r"|(?:^|[.!?]\s)(?:кстати|другой вопрос|ещё вопрос|еще вопрос|теперь о другом|о другом|сменим тему|перейд[её]м к)\b"
 )
-_CUE = 4.0
+_CUE, _PAUSE = 4.0, timedelta(hours=6)
 _NEAR = {"nearness": -7.6, "telling": 8.2, "shared": -8.6, "bias": -5.4}
 _WORDS = {"telling": 8.1, "shared": -15.3, "bias": -4.6}
 _THRESHOLD = 0.33
@@ -87,9 +89,18 @@ def probability(
     nearness = _nearness(turn, running, vectors, plain) if vectors is not None and plain is not None else None
     weights = _WORDS if nearness is None else _NEAR
     found["nearness"] = nearness or 0.0
-    said_so = any(_TURNS_TO.search(m.text[:_OPENING]) for m in turn)
+    said_so = any(_TURNS_TO.search(m.text[:_OPENING]) for m in turn) or _paused(running[-1], turn[0])
     score = sum(weight * found[name] for name, weight in weights.items()) + _CUE * said_so
     return 1 / (1 + math.exp(-score))
+
+
+def _paused(before: Message, after: Message) -> bool:
+    """Whether so much time has passed that a conversation begins anew."""
+    try:
+        gap = datetime.fromisoformat(after.timestamp) - datetime.fromisoformat(before.timestamp)
+    except (ValueError, TypeError):
+        return False
+    return gap >= _PAUSE
 
 
 def _nearness(turn: Sequence[Message], running: Sequence[Message], vectors: Vectors, plain: Plain) -> float | None:
