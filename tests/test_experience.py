@@ -587,3 +587,4 @@ def test_a_turn_is_not_hindered_by_damaged_experience(opened: Opener) -> None:
     with memory.store.experience.reading() as bank:
         assert bank.bad == 1
         assert len(bank.cases) == 3
+    assert memory.store.experience.damaged() == [("experience/dostavka.jsonl", [1])]

@@ -197,6 +197,13 @@ def unwilling(request: Request) -> object:
     return calling(request.tools[0].name, {}) if len(request.tools) == 1 else "Хорошо."
 
 
+@given(st.lists(st.text(max_size=80), max_size=6))
+def test_whatever_is_said_the_goals_can_be_followed(texts: list[str]) -> None:
+    known = [goals.new("🎉", 1), goals.new("Купить хлеб", 1), goals.new("buy a bicycle", 1)]
+    messages = [stored(n, role="user", content=text) for n, text in enumerate(texts, 2)]
+    assert all(goal.text for goal in goals.said(messages, known))
+
+
 # --- anchors by the model, topics ---------------------------------------------------------------
 
 

@@ -220,10 +220,10 @@ def _notes(store: Store, models: Models) -> Iterator[Finding]:
 
 
 def _experience(store: Store, models: Models) -> Iterator[Finding]:
-    with store.experience.reading() as bank:
-        if bank.bad:
-            what = f"{bank.bad} lines are damaged or of no kind that is known; the others are read"
-            yield Finding("experience", what, "look at the lines; nothing else depends on them")
+    for name, numbers in store.experience.damaged():
+        shown = ", ".join(str(n) for n in numbers[:10]) + (" …" if len(numbers) > 10 else "")
+        what = f"{len(numbers)} lines are damaged or of no kind that is known (line {shown}); the others are read"
+        yield Finding(name, what, "look at the lines; nothing else depends on them")
 
 
 def _temporaries(store: Store, models: Models) -> Iterator[Finding]:

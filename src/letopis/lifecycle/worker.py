@@ -37,7 +37,7 @@ class Worker:
         done: Callable[[Outcome], None],
         room: Room,
         index: Index | None = None,
-        catch_up: Callable[[Callable[[], bool]], object] = lambda stop: None,
+        catch_up: Callable[[Callable[[], bool]], int] = lambda stop: 0,
     ) -> None:
         self._store, self._models, self._index = store, models, index
         self._done, self._room, self._index_all = done, room, catch_up
@@ -117,7 +117,9 @@ class Worker:
 
     def _catch_up(self) -> None:
         self._report("indexing")
-        self._index_all(self._stop.is_set)
+        made = self._index_all(self._stop.is_set)
+        if made:
+            self._done(Worked("the index", (f"{made} vectors made",), ()))
 
     def _report(self, step: str) -> None:
         self.step = step

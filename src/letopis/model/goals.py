@@ -186,7 +186,7 @@ def _reached(sentence: str, text: str) -> bool:
     """Whether a sentence tells as past what the goal is: its verb in the past, and what it is about."""
     if sentence.endswith("?") or negated(sentence):
         return False
-    verb, *things = words(text)
+    verb, *things = words(text) or [""]
     about = set(content_stems(" ".join(things)))
     if not about or not about & set(content_stems(sentence)):
         return False
@@ -196,6 +196,8 @@ def _reached(sentence: str, text: str) -> bool:
         return any(
             word in (f"{russian}{end}" for end in ("л", "ла", "ло", "ли", "н", "на", "но", "ны")) for word in said
         )
+    if not verb:
+        return False
     past = {_PAST.get(verb, ""), f"{verb}ed", f"{verb}d", f"{verb}{verb[-1]}ed", f"{verb[:-1]}ied"}
     return any(word in past for word in said)
 

@@ -72,6 +72,18 @@ class Experience:
             self._follow(path)
         return self._bank
 
+    def damaged(self) -> list[tuple[str, list[int]]]:
+        """The files with lines that say nothing, and the numbers of those lines."""
+        found = []
+        for path in self._files():
+            bank, numbers = Bank(), []
+            for number, line in enumerate((files.read(path) or b"").split(b"\n"), 1):
+                before = bank.bad
+                bank.feed(path.stem, line + b"\n")
+                numbers += [number] if bank.bad > before or (line and not line.strip(b"\0")) else []
+            found += [(self._workspace.relative(path), numbers)] if numbers else []
+        return found
+
     def append(self, collection: str, records: Iterable[Mapping[str, Any]]) -> None:
         """Add events to a collection, with the time of each; they are on disk when this returns."""
         slug = slug_of(collection)
