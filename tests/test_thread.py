@@ -157,6 +157,11 @@ def test_a_part_of_a_word_is_found_letter_for_letter(memory: Memory, words: str,
         (["I need to buy a bicycle", "I bought the bicycle, thanks"], [("buy a bicycle", "done")]),
         (["Мне надо починить кран", "Я не починил кран"], [("починить кран", "open")]),
         (["I want to build the deck", "I gave up on the deck"], [("build the deck", "dropped")]),
+        (
+            ["I need to finish the quarterly report", "I haven't finished the quarterly report"],
+            [("finish the quarterly report", "open")],
+        ),
+        (["Мне нужно сделать отчёт", "Отчёт почти готов, готово на три четверти"], [("сделать отчёт", "open")]),
         (["Мне нужно знать, сколько стоит доска"], []),
         (["Как дела?", "Помоги выбрать?"], []),
         (["Мой пароль: qwerty12345. Хочу сменить пароль: qwerty12345"], []),
@@ -327,3 +332,20 @@ def test_the_thread_never_loses_the_newest_value_of_an_item() -> None:
     text = made.text()
     assert all(f": {n + 400} руб. (#4)" in text for n in range(20))
     assert made.text(150).startswith("- …")
+
+
+def test_what_was_edited_away_leaves_the_value_before_it_standing() -> None:
+    from letopis.model.anchoring import Anchor, Item
+    from letopis.model.transcript import Transcript
+
+    anchors = [Anchor("", (Item(f"Цена дуба: {n}0 руб.", n),), n, n, "") for n in (5, 7)]
+    goal = goals.Goal("g1", "купить дуб", "open", 7, 7)
+    edited = Transcript(anchors=anchors, goals=[goal], superseded=[(7, 8)])
+    assert thread.at(edited, 9).text() == "- Цена дуба: 50 руб. (#5)"
+
+
+def test_a_malformed_goal_hides_no_message() -> None:
+    from letopis.model.transcript import Transcript
+
+    odd = b'{"_type":"goal","id":"g1","goal":"x","state":"paused","n":[1,4]}\n{"_type":"anchor","n":[1,4]}\n'
+    assert Transcript().feed(odd).superseded == []

@@ -141,8 +141,7 @@ def _drafts(store: Store, transcript: Transcript | None, shared: bool, persona: 
 
 def _thread(transcript: Transcript, gone: int) -> thread.Thread:
     """The data of what has left the window, with the goals that are open now."""
-    open_goals = tuple(goal for goal in transcript.goals_at() if goal.is_open)
-    return replace(thread.at(transcript, gone), goals=open_goals)
+    return replace(thread.at(transcript, gone), goals=tuple(thread.open_goals(transcript)))
 
 
 def _system_text(store: Store, parts: Sequence[Block]) -> str:

@@ -12,7 +12,7 @@ from letopis.model.bank import Bank
 from letopis.model.cases import AUTHORS, Case
 from letopis.model.text import content_stems, normalise, overlap
 
-_SAME_QUESTION, _SAME_ANSWER = 0.9, 0.85
+_SAME_QUESTION, _SAME_ANSWER, _NEAR = 0.9, 0.85, 0.35
 _MOST_CHARACTERS = 20_000
 
 
@@ -53,16 +53,30 @@ def add(
         known = _known(bank, near, question, answer)
         if known is not None:
             return _merged(desk, known, question)
-        conflicts = tuple(bank.cases[m.case] for m in near if _asks_the_same(m, bank.cases[m.case], question))
+        conflicts: tuple[Case, ...] = tuple(
+            bank.cases[m.case] for m in near if _asks_the_same(m, bank.cases[m.case], question)
+        )
+        _check_rank(conflicts, author)
         own = collection or desk.collection_for(bank, question, vector)
         case = _new(desk, bank, own, question, answer, author, source, valid_until)
         for other in conflicts:
-            desk.store.experience.append(own, [contested(case.id, other.id)])
-            desk.store.experience.append(
-                bank.names.get(other.collection, other.collection), [contested(other.id, case.id)]
-            )
+            if other.author == "model" and author != "model":
+                ended = {"_type": "ended", "case": other.id, "why": f"a person answered otherwise ({case.id})"}
+                desk.store.experience.append(other.collection, [ended])
+            else:
+                desk.store.experience.append(own, [contested(case.id, other.id)])
+                desk.store.experience.append(other.collection, [contested(other.id, case.id)])
     with desk.store.experience.reading() as bank:
         return Added(bank.cases[case.id], conflicts)
+
+
+def _check_rank(conflicts: Sequence[Case], author: str) -> None:
+    """What a person answered is not questioned by what a model supposes."""
+    answered = next((case for case in conflicts if case.author != "model"), None)
+    if author == "model" and answered is not None:
+        raise InvalidInput(
+            f"this question is answered already, by {answered.author} ({answered.id}): {answered.answer!r}"
+        )
 
 
 def _check(question: str, answer: str, author: str) -> None:
@@ -81,7 +95,8 @@ def _known(bank: Bank, near: Sequence[Match], question: str, answer: str) -> Cas
     """A near case with this answer."""
     for match in near:
         case = bank.cases[match.case]
-        if not case.ended and is_same_answer(case.answer, answer):
+        near_enough = match.score >= _NEAR or _asks_the_same(match, case, question)
+        if not case.ended and near_enough and is_same_answer(case.answer, answer):
             return case
     return None
 

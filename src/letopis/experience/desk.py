@@ -1,7 +1,6 @@
 """The desk: the bank of a workspace with what is needed to find a case, kept between questions."""
 
 import os
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ from letopis.experience.calibration import learnt
 from letopis.experience.matcher import Floats, Match, Matcher
 from letopis.experience.suggest import FITS, Suggestion, judged
 from letopis.index import Index
+from letopis.model import secrets
 from letopis.model.bank import Bank
 from letopis.short_term.topics import PLAIN
 from letopis.store import Store
@@ -36,13 +36,15 @@ class Desk:
         with self.store.experience.reading() as bank:
             matches = self.nearest(bank, question, vector, collection)
             answer_at = self.store.settings.experience.answer_at
-            return judged(bank, question, matches, self._learnt(bank), answer_at)
+            today = self.store.clock.now().date().isoformat()
+            return judged(bank, question, matches, self._learnt(bank), answer_at, today)
 
     def nearest(self, bank: Bank, question: str, vector: Floats | None, collection: str | None = None) -> list[Match]:
         """The standing cases, nearest first; warnings stand among them. The bank must be held."""
         self._matched(bank)
         today = self.store.clock.now().date().isoformat()
-        wanted = slug_of(collection) if collection else None
+        by_name = (stem for stem, name in bank.names.items() if name == collection)
+        wanted = next(by_name, collection if collection in bank.names else slug_of(collection)) if collection else None
 
         def allowed(case: str) -> bool:
             own = bank.cases[case]
@@ -53,7 +55,8 @@ class Desk:
     def keep(self, suggestion: Suggestion, source: str = "", proposed: str = "") -> Suggestion:
         """Note a suggestion, so that a person can review it and the figures count it."""
         id_ = new_id("s")
-        record: dict[str, Any] = {"_type": "suggested", "id": id_, "question": suggestion.question}
+        question = secrets.redact(suggestion.question)
+        record: dict[str, Any] = {"_type": "suggested", "id": id_, "question": question}
         record |= {"draft": suggestion.draft, "cases": [case.id for case, _ in suggestion.cases]}
         record |= {"confidence": round(suggestion.confidence, 4), "verdict": suggestion.verdict}
         record["signals"] = {name: round(value, 4) for name, value in suggestion.signals.items()}
@@ -71,11 +74,10 @@ class Desk:
         return found.get(text)
 
     def collection_for(self, bank: Bank, question: str, vector: Floats | None) -> str:
-        """The collection of the nearest case, by its own name; a general one where none is near."""
+        """The collection of the nearest case; a general one where none is near."""
         for match in self.nearest(bank, question, vector):
             if match.score >= FITS and match.case in bank.cases:
-                collection = bank.cases[match.case].collection
-                return bank.names.get(collection, collection)
+                return bank.cases[match.case].collection
         return GENERAL
 
     def _matched(self, bank: Bank) -> None:
@@ -102,17 +104,14 @@ class Desk:
         return self._calibration[1]
 
 
-_desks: "weakref.WeakKeyDictionary[Index, Desk]" = weakref.WeakKeyDictionary()
-
-
 def desk_of(store: Store, index: Index) -> Desk:
     """The desk of a workspace, made once for each open index."""
-    desk = _desks.get(index)
-    if desk is None:
-        desk = _desks[index] = Desk(store, index)
+    desk = index.companion
+    if not isinstance(desk, Desk):
+        desk = index.companion = Desk(store, index)
     return desk
 
 
 def new_id(letter: str) -> str:
-    """An id of its kind: a letter and eight hex digits."""
-    return letter + os.urandom(4).hex()
+    """An id of its kind: a letter and twelve hex digits."""
+    return letter + os.urandom(6).hex()

@@ -24,19 +24,25 @@ FORM: Form[LessonForm] = Form(
 
 def gathered(desk: Desk, antipattern: str, model: ChatModel | None) -> Lesson | None:
     """The lesson that a failure belongs to, brought up to date; None where the right answer is not known."""
-    with desk.store.experience.reading() as bank:
+    with desk.store.experience.changing() as bank:
         failure = bank.antipatterns.get(antipattern)
         if failure is None or not failure.right:
             return None
         kin = _of_one_kind(bank, failure)
-    lesson = _plain(failure, kin)
+        lesson = _plain(failure, kin)
+        record: dict[str, object] = {
+            "_type": "lesson",
+            "id": lesson.id,
+            "when": lesson.when,
+            "do": lesson.do,
+            "dont": lesson.dont,
+        }
+        record |= {"examples": lesson.examples, "evidence": lesson.evidence}
+        desk.store.experience.append(failure.collection, [{**record, "by": failure.by}])
     told = _told(desk, model, kin) if model is not None else None
-    record = {"_type": "lesson", "id": lesson.id, "when": lesson.when, "do": lesson.do, "dont": lesson.dont}
     if told is not None:
-        record |= {"when": told.when, "do": told.do, "dont": told.dont}
-    lists = {"examples": lesson.examples, "evidence": lesson.evidence}
-    by = "model" if told is not None else failure.by
-    desk.store.experience.append(failure.collection, [{**record, **lists, "by": by}])
+        words = {"when": told.when, "do": told.do, "dont": told.dont, "by": "model"}
+        desk.store.experience.append(failure.collection, [{**record, **words}])
     with desk.store.experience.reading() as bank:
         return bank.lessons[lesson.id]
 

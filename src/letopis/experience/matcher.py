@@ -97,6 +97,7 @@ class Matcher:
             vector = found.get(wording)
             if vector is not None and len(vector) == self._vectors.shape[1]:
                 self._vectors[at], self._has[at] = vector, True
+                self._sizes = self._sizes[:0]
                 self._without.pop(at, None)
             else:
                 self._without[at] = wording
@@ -120,13 +121,18 @@ class Matcher:
         if vector is not None and vector.shape == self._vectors.shape[1:] and not self.lacks_vectors:
             cosines = self._cosines(vector)
             near = np.where(self._has[: len(near)], MEANING * cosines + (1 - MEANING) * near, near)
-        count = min(_NEAREST, len(near))
-        order = np.argpartition(-near, count - 1)[:count]
-        order = order[np.lexsort((order, -near[order]))]
-        by_case: dict[str, list[int]] = {}
-        for at in order:
-            by_case.setdefault(self.cases[at], []).append(int(at))
-        kept = {case: ats for case, ats in by_case.items() if case.startswith("!") or allowed(case)}
+        lets: dict[str, bool] = {}
+        kept: dict[str, list[int]] = {}
+        left = _NEAREST
+        for at in np.argsort(-near, kind="stable"):
+            case = self.cases[at]
+            if case not in lets:
+                lets[case] = case.startswith("!") or allowed(case)
+            if lets[case]:
+                kept.setdefault(case, []).append(int(at))
+                left -= 1
+                if not left:
+                    break
         matches = [self._match(case, ats, near, own) for case, ats in kept.items()]
         return sorted(matches, key=lambda m: (-m.score, m.case))
 
@@ -172,6 +178,7 @@ class Matcher:
             if self._centre is None or count > self._centred * _STALE:
                 self._centred = count
                 plain = self._plain() if self._plain is not None else rows[:0]
+                plain = plain if plain.shape[1:] == rows.shape[1:] else rows[:0]
                 self._centre = np.concatenate([plain, rows[self._has[:count]]]).mean(axis=0)
             self._shift = rows @ self._centre
             sizes = (rows * rows).sum(axis=1) - 2 * self._shift + self._centre @ self._centre

@@ -18,9 +18,10 @@ from letopis.llm import ChatModel
 from letopis.model import secrets
 from letopis.model.bank import Bank
 from letopis.model.cases import OUTCOMES, Antipattern, Case, Lesson, Suggested
-from letopis.model.text import normalise
+from letopis.model.text import content_stems, normalise
 
 Events = list[tuple[str, Mapping[str, Any]]]
+_TELLING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def review(
         if one.outcome:
             raise InvalidInput(f"suggestion {suggestion} was {one.outcome} already, by {one.reviewer}")
         made = _Review(bank, one, outcome, right_answer.strip(), note.strip(), reviewer).events()
-        _write(desk, bank, one, made.events)
+        _write(desk, one, made.events)
     lesson = None
     if made.antipattern:
         lesson = gathered(desk, made.antipattern, model)
@@ -62,7 +63,7 @@ def review(
         return Reviewed(outcome, bank.cases.get(made.case), lesson, made.repeated)
 
 
-def _write(desk: Desk, bank: Bank, one: Suggested, events: Events) -> None:
+def _write(desk: Desk, one: Suggested, events: Events) -> None:
     """Each collection at once, that of the suggestion last: its mark says that all is done.
 
     Every event names the suggestion, so a review that is repeated after a crash counts once.
@@ -71,7 +72,7 @@ def _write(desk: Desk, bank: Bank, one: Suggested, events: Events) -> None:
     for collection, event in events:
         by_collection.setdefault(collection, []).append({**event, "of": one.id})
     for collection in sorted(by_collection, key=lambda name: name == one.collection):
-        desk.store.experience.append(bank.names.get(collection, collection), by_collection[collection])
+        desk.store.experience.append(collection, by_collection[collection])
 
 
 @dataclass(slots=True)
@@ -107,7 +108,8 @@ class _Review:
         if self.outcome == "approved":
             if main is None or not one.draft:
                 raise InvalidInput(f"suggestion {one.id} has no draft to approve; give the right answer")
-            made = _Made([(main.collection, _outcome(main.id, good=True)), *self._wording(main)], main.id)
+            events = [(main.collection, _outcome(main.id, good=True)), *self._wording(main), *self._decided(main)]
+            made = _Made(events, main.id)
         elif self.outcome == "edited" or (main is not None and self.right and self._asks_itself(main)):
             made = self._edited(main)
         else:
@@ -148,9 +150,10 @@ class _Review:
         made = _Made(list(before))
         if not self.right:
             return made
-        known = self.bank.of_answer(self.right)
+        known = self._with_this_answer()
         if known is not None:
             made.case = known.id
+            made.events += self._decided(known)
             made.events += [(known.collection, _outcome(known.id, good=True)), *self._wording(known)]
             return made
         made.case, collection = new_id("c"), self.one.collection or GENERAL
@@ -161,6 +164,19 @@ class _Review:
                 made.events.append((collection, contested(made.case, other.id)))
                 made.events.append((other.collection, contested(other.id, made.case)))
         return made
+
+    def _with_this_answer(self) -> Case | None:
+        """A case with the right answer: one that was near, or any whose answer is more than a word or two."""
+        near = (self.bank.cases[id_] for id_ in self.one.cases if id_ in self.bank.cases)
+        found = next((c for c in near if not c.ended and is_same_answer(c.answer, self.right)), None)
+        telling = len(set(content_stems(self.right))) >= _TELLING
+        return found or (self.bank.of_answer(self.right) if telling else None)
+
+    def _decided(self, case: Case) -> Events:
+        """A person has said which of the cases that contradict each other is right: the others end."""
+        rivals = (self.bank.cases[id_] for id_ in sorted(case.contested) if id_ in self.bank.cases)
+        why = f"a person decided for {case.id}"
+        return [(r.collection, {"_type": "ended", "case": r.id, "why": why}) for r in rivals if not r.ended]
 
     def _noticed(self) -> _Made:
         """A failure that was noticed in a chat: approved, what the user said is the right answer."""
@@ -184,7 +200,7 @@ class _Review:
         made.repeated = bool(earlier) and one.verdict == ANSWER
         for again in earlier[:1]:
             made.events.append((again.collection, {"_type": "again", "antipattern": again.id}))
-        made.antipattern = new_id("a")
+        made.antipattern = f"a{one.id[1:]}"
         record = {"_type": "antipattern", "id": made.antipattern, "question": one.question, "wrong": one.draft}
         record |= {"right": self.right, "why": self.note, "by": self.reviewer, "source": one.source}
         record |= {"wrong_case": wrong_case, "right_case": right_case}

@@ -46,7 +46,12 @@ class Suggestion:
 
 
 def judged(
-    bank: Bank, question: str, matches: Sequence[Match], calibration: tuple[float, float], answer_at: float
+    bank: Bank,
+    question: str,
+    matches: Sequence[Match],
+    calibration: tuple[float, float],
+    answer_at: float,
+    today: str,
 ) -> Suggestion:
     """The suggestion that these matches make, nearest first; warnings among them only warn."""
     near = [m for m in matches if not m.case.startswith("!")]
@@ -61,7 +66,8 @@ def judged(
     doubt = _unlike(fitting[0], question)
     if doubt:
         confidence = min(confidence, answer_at * _UNLIKE)
-    rivals = {other for other in best.contested if other in bank.cases and not bank.cases[other].ended}
+    known = (bank.cases[other] for other in best.contested if other in bank.cases)
+    rivals = {other.id for other in known if other.stands(today) and best.id in other.contested}
     if rivals:
         confidence = min(confidence, _CONTESTED)
         shown = [(best, fitting[0].score), *((bank.cases[other], fitting[0].score) for other in sorted(rivals))]

@@ -69,6 +69,7 @@ class Index:
         self._database: Database | None = None
         self._presence: Presence | None = None
         self._snapshot: Snapshot | None = None
+        self.companion: object | None = None  # what a layer above keeps with the index
         self._plain: dict[tuple[str, ...], rank.Floats] = {}
 
     @property
@@ -206,8 +207,13 @@ class Index:
 
     def note(self) -> None:
         """Take in what was just said; where the index cannot be used now, the next search takes it in."""
-        with contextlib.suppress(SearchError), self._guard, self._opened().impatient():
-            self._synced(NOTE_SECONDS)
+        if not self._guard.acquire(timeout=NOTE_SECONDS):
+            return
+        try:
+            with contextlib.suppress(SearchError), self._opened().impatient():
+                self._synced(NOTE_SECONDS)
+        finally:
+            self._guard.release()
 
     @property
     def has_vectors(self) -> bool:
@@ -239,7 +245,8 @@ class Index:
         if make and len(found) < len(set(texts)):
             database = Database(self.path)  # a connection of its own: searches go on meanwhile
             try:
-                return meanings.of_texts(database, self._embedder, texts, self._embedder)
+                with database.impatient():
+                    return meanings.of_texts(database, self._embedder, texts, self._embedder)
             finally:
                 database.close()
         return found

@@ -238,9 +238,12 @@ def _put_event(connection: sqlite3.Connection, source: int, number: int, record:
         only = "AND role = 'assistant'" if kind == "answer" else ""
         connection.execute(
             f"UPDATE units SET superseded = 1 WHERE source = ? AND heading = ? {only}",
-            (source, str(record.get("id" if kind == "lesson" else "case"))),
+            (source, printable(str(record.get("id" if kind == "lesson" else "case")))),
         )
-    owner, day = str(record.get("case") or record.get("id") or ""), str(record.get("at") or "")[:10]
+    owner, day = (
+        printable(str(record.get("case") or record.get("id") or "")),
+        printable(str(record.get("at") or "")[:10]),
+    )
     section = zlib.crc32(owner.encode("utf-8", "replace")) & 0x7FFFFFFF
     units = [
         Unit(section, 4 * number + at, number, number, name, role, "", day, owner, False, text)

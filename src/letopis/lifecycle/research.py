@@ -7,7 +7,7 @@ from letopis.index import Index
 from letopis.lifecycle import material
 from letopis.llm import ChatModel, ToolSpec
 from letopis.llm.structured import Form, ask
-from letopis.model import anchoring, evidence, payloads, secrets
+from letopis.model import evidence, payloads, secrets, thread
 from letopis.model.evidence import Pack, Quote, Way
 from letopis.model.search import Hit, Query
 from letopis.model.text import content_stems
@@ -82,7 +82,7 @@ def _in_anchors(store: Store, session_id: str, question: str) -> list[Quote]:
     """The newest value of each item that the session's anchors hold on the question."""
     asked = set(content_stems(question))
     transcript = store.sessions.transcript(session_id)
-    entries = [e for e in anchoring.ledger(transcript.anchors) if asked & set(content_stems(e.item.text))]
+    entries = [e for e in thread.at(transcript, transcript.last_n).entries if asked & set(content_stems(e.item.text))]
     entries.sort(key=lambda e: (-len(asked & set(content_stems(e.item.text))), -e.item.n))
     quotes = []
     for entry in entries[:_HITS]:

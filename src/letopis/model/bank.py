@@ -4,6 +4,7 @@ Lines are fed in order; a damaged or foreign line is counted and the others are 
 line with the id of a case, antipattern, lesson or suggestion changes nothing.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,7 +56,7 @@ class Bank:
             return False
         try:
             take(self, collection, record)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return False
         return True
 
@@ -176,7 +177,7 @@ def _suggested(bank: Bank, collection: str, record: Record) -> None:
     id_ = _text(record, "id")
     if id_ in bank.suggested:
         return
-    signals = {str(k): float(v) for k, v in dict(record["signals"]).items()}
+    signals = {str(k): _number(v) for k, v in dict(record["signals"]).items()}
     bank.suggested[id_] = Suggested(
         id_,
         collection,
@@ -184,7 +185,7 @@ def _suggested(bank: Bank, collection: str, record: Record) -> None:
         _text(record, "question"),
         _text(record, "draft"),
         tuple(str(case) for case in record["cases"]),
-        float(record["confidence"]),
+        _number(record["confidence"]),
         _text(record, "verdict"),
         signals,
         _maybe(record, "source"),
@@ -205,6 +206,13 @@ def _reviewed(bank: Bank, collection: str, record: Record) -> None:
 def _maybe(record: Record, name: str) -> str:
     value = record.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError("not a number")
+    return number
 
 
 def _text(record: Record, name: str) -> str:

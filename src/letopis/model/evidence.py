@@ -12,7 +12,7 @@ from letopis.model import anchoring, dates, figures
 from letopis.model.text import content_stems, negated, one_line, overlap, shorten, stem, words
 
 MOST_WAYS = 10
-LONGEST_QUOTE = 600
+LONGEST_QUOTE, LONGEST_QUESTION = 600, 1_000
 _JOINED_BY = re.compile(r"(?i)[?;\n]+|,\s+(?=а |но |and |but )|\s(?:а также|и|или|and|or|versus|vs\.?)\s(?=.)")
 _QUOTED = re.compile(r'"([^"]{3,})"|«([^»]{3,})»|“([^”]{3,})”')
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZА-ЯЁ][\w-]+(?:\s+[A-ZА-ЯЁ][\w-]+)*")
@@ -85,6 +85,7 @@ class Pack:
 
 def ways(question: str, more: Iterable[str] = ()) -> list[Way]:
     """The question itself, its parts, what it quotes, the names in it, and `more` in other words."""
+    question = question[:LONGEST_QUESTION]
     bare = one_line(question)
     found = [Way(bare, "the question")]
     parts = [part.strip(" ,.!?") for part in _JOINED_BY.split(question)]

@@ -44,6 +44,7 @@ _DROPPED = re.compile(
     r"|(?:do not|don't|no longer) need|cancel (?:it|that))\b"
 )
 _NOT_YET = re.compile(r"(?i)\b(?:не|ещё не|еще не|not|isn't|aren't|когда|when|if|если|until|пока)\b[^.!?]{0,30}$")
+_ALMOST = re.compile(r"(?i)\b(?:почти|осталось|ошибк\w+|haven't|hasn't|nearly|almost|not yet|but|except|mistake)\b")
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 _PAST = dict(
     pair.split("-")
@@ -115,8 +116,9 @@ def named(words: str, goals: Iterable[Goal]) -> Goal | None:
     exact = next((g for g in known if g.id == words.strip()), None)
     own = set(content_stems(words))
     near = max(known, key=lambda g: len(own & set(content_stems(g.text))), default=None)
-    shared = own & set(content_stems(near.text)) if near is not None else set()
-    return exact or (near if shared else None)
+    wanted = set(content_stems(near.text)) if near is not None else set()
+    meant = bool(own & wanted) and (own <= wanted or 2 * len(own & wanted) > len(wanted))
+    return exact or (near if meant else None)
 
 
 def said(messages: Iterable[Message], known: Iterable[Goal]) -> list[Goal]:
@@ -138,7 +140,8 @@ def _changed(sentence: str, known: Sequence[Goal], n: int) -> Goal | None:
     open_goals = [goal for goal in known if goal.is_open]
     for pattern, state in ((_DROPPED, "dropped"), (_DONE, "done")):
         match = pattern.search(sentence)
-        if match and not sentence.endswith("?") and not _NOT_YET.search(sentence[: match.start()]):
+        hedged = _NOT_YET.search(sentence[: match.start()] if match else "") or _ALMOST.search(sentence)
+        if match and not sentence.endswith("?") and not hedged:
             goal = _meant(sentence, match[0], open_goals)
             if goal is not None:
                 return replace(goal, state=state, n=n)

@@ -35,8 +35,13 @@ def read(name: str, text: str) -> tuple[list[Pair], list[str]]:
     if reader is None:
         return [], [f"{name}: the ending must be .csv, .tsv, .jsonl or .md"]
     pairs, problems = reader(text.removeprefix("\ufeff"))
-    kept = [pair for pair in pairs if pair.question.strip() and pair.answer.strip()]
-    lacking = [f"line {p.line}: the question or the answer is empty" for p in pairs if p not in kept]
+    whole = [bool(pair.question.strip() and pair.answer.strip()) for pair in pairs]
+    kept = [pair for pair, is_whole in zip(pairs, whole, strict=True) if is_whole]
+    lacking = [
+        f"line {pair.line}: the question or the answer is empty"
+        for pair, is_whole in zip(pairs, whole, strict=True)
+        if not is_whole
+    ]
     return kept, problems + lacking
 
 

@@ -4,7 +4,7 @@ From an anchor, the data said up to it and the goals that were open, a conversat
 nothing had left the window.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from letopis.model import anchoring, tokens
@@ -13,6 +13,7 @@ from letopis.model.goals import Goal
 from letopis.model.transcript import Transcript
 
 NOTHING_LEFT_OUT = 1 << 30
+MOST_GOALS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,16 @@ class Thread:
 def at(transcript: Transcript, n: int) -> Thread:
     """The thread at message `n`."""
     before = [anchor for anchor in transcript.anchors if anchor.last <= n]
-    entries = _ledger(_Anchors(transcript.session_id, tuple(transcript.anchors)), n)
-    if transcript.superseded:
-        entries = tuple(entry for entry in entries if not transcript.is_superseded(entry.item.n))
-    goals = [goal for goal in transcript.goals_at(n) if goal.is_open]
+    anchors = _Anchors(transcript.session_id, tuple(transcript.anchors), tuple(transcript.superseded))
+    entries = _ledger(anchors, n)
+    goals = open_goals(transcript, n)
     return Thread(n, before[-1] if before else None, entries, tuple(goals))
+
+
+def open_goals(transcript: Transcript, n: int | None = None) -> list[Goal]:
+    """The newest goals that were open at message `n`, or are now; those of edited turns are none."""
+    found = [g for g in transcript.goals_at(n) if g.is_open and not transcript.is_superseded(g.opened)]
+    return found[-MOST_GOALS:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +59,15 @@ class _Anchors:
 
     session_id: str
     every: tuple[Anchor, ...]
+    superseded: tuple[tuple[int, int], ...]
 
     def __hash__(self) -> int:
-        return hash((self.session_id, len(self.every)))
+        return hash((self.session_id, len(self.every), len(self.superseded)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Anchors) or self.session_id != other.session_id:
+            return False
+        if self.superseded != other.superseded:
             return False
         return len(self.every) == len(other.every) and self.every[-1:] == other.every[-1:]
 
@@ -66,4 +75,11 @@ class _Anchors:
 @lru_cache(maxsize=32)
 def _ledger(anchors: _Anchors, n: int) -> tuple[Entry, ...]:
     """The ledger is the same until there is another anchor, or another fold."""
-    return tuple(anchoring.ledger(anchors.every, n))
+    gone = anchors.superseded
+    standing = (
+        replace(anchor, data=tuple(i for i in anchor.data if not any(a <= i.n <= b for a, b in gone)))
+        if gone
+        else anchor
+        for anchor in anchors.every
+    )
+    return tuple(anchoring.ledger(standing, n))

@@ -219,7 +219,9 @@ class Transcript:
             self.anchors.append(anchor)
         elif kind == "goal" and (goal := goals.parse(record)) is not None:
             self.goals.append(goal)
-        elif isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int) for x in pair):
+        elif (
+            kind == "superseded" and isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, int) for x in pair)
+        ):
             self.superseded.append((pair[0], pair[1]))
 
     def _take_message(self, record: dict[str, Any]) -> bool:

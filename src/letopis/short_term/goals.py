@@ -6,7 +6,7 @@ from dataclasses import replace
 from letopis.errors import InvalidInput, NoSingleMatch
 from letopis.model import goals, names
 from letopis.model.goals import Goal
-from letopis.model.transcript import Transcript
+from letopis.model.transcript import Transcript, state_record
 from letopis.store import Store
 
 _LOOK_EVERY = 20
@@ -18,9 +18,10 @@ def follow(store: Store, transcript: Transcript) -> list[Goal]:
     fresh = [m for m in transcript.standing(seen if isinstance(seen, int) else 0) if m.spoken]
     changed = goals.said(fresh, transcript.goals_at())
     if transcript.header is not None and (changed or len(fresh) >= _LOOK_EVERY):
-        key, session_id = transcript.header.key, transcript.session_id
-        note(store, transcript, changed)
-        store.transcripts.append_state(key, session_id, {"goals_seen": fresh[-1].n})
+        at, session_id = names.stamp(store.clock.now()), transcript.session_id
+        records = [goal.record(session_id, at) for goal in changed]
+        records.append(state_record(session_id, at, {"goals_seen": fresh[-1].n}))
+        store.transcripts.append_records(transcript.header.key, session_id, records)
     return changed
 
 
@@ -37,7 +38,11 @@ def open_goal(store: Store, transcript: Transcript, text: str, n: int) -> Goal:
 
 def end_goal(store: Store, transcript: Transcript, words: str, n: int, dropped: bool = False) -> Goal:
     """Note that a goal is done, or dropped. Raises NoSingleMatch where the words mean none that is open."""
-    known = [goal for goal in transcript.goals_at() if goal.is_open]
+    every = transcript.goals_at()
+    ended_already = next((g for g in every if not g.is_open and goals.is_like(g, goals.new(words, n))), None)
+    if ended_already is not None:
+        return ended_already
+    known = [goal for goal in every if goal.is_open]
     goal = goals.named(words, known)
     if goal is None:
         shown = "; ".join(f"{g.id} {g.text}" for g in known) or "none"

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from letopis.store import files
 from letopis.store.locks import Locks
 from letopis.store.workspace import Workspace
 
+_OVERLAP = 64
+
 
 @dataclass(slots=True)
 class _Read:
@@ -23,6 +26,8 @@ class _Read:
 
     identity: tuple[int, int]
     size: int = 0
+    stamp: tuple[int, int] = (0, 0)
+    end: bytes = b""
 
 
 class Experience:
@@ -86,8 +91,7 @@ class Experience:
 
     def append(self, collection: str, records: Iterable[Mapping[str, Any]]) -> None:
         """Add events to a collection, with the time of each; they are on disk when this returns."""
-        slug = slug_of(collection)
-        path = self._workspace.contained(self._workspace.experience / f"{slug}.jsonl")
+        path = self._workspace.contained(self._path(collection))
         now = names.stamp(self._clock.now())
         with self._guard, self._alone():
             new = not path.exists()
@@ -99,6 +103,14 @@ class Experience:
             files.append(path, b"".join(lines))
             if new:
                 files.sync_folder(path.parent)
+
+    def _path(self, collection: str) -> Path:
+        """The file of a collection, by the name of the file, by its own name, or by what the name would give."""
+        known = {path.stem: path for path in self._files()}
+        if collection in known:
+            return known[collection]
+        named = (known[stem] for stem, name in self._bank.names.items() if name == collection and stem in known)
+        return next(named, self._workspace.experience / f"{slug_of(collection)}.jsonl")
 
     def _files(self) -> list[Path]:
         folder = self._workspace.experience
@@ -114,13 +126,24 @@ class Experience:
             stat = os.stat(path)
         except FileNotFoundError:
             return False
-        return (stat.st_dev, stat.st_ino) == read.identity and stat.st_size >= read.size
+        if (stat.st_dev, stat.st_ino) != read.identity or stat.st_size < read.size:
+            return False
+        if read.stamp in ((0, 0), (stat.st_size, stat.st_mtime_ns)):
+            return True
+        return stat.st_size > read.size and self._ends_alike(path, read)
+
+    @staticmethod
+    def _ends_alike(path: Path, read: _Read) -> bool:
+        """Whether what was read still ends as it did: a file that somebody edited is read anew."""
+        with path.open("rb") as file:
+            return files.read_from(file.fileno(), read.size - len(read.end), len(read.end)) == read.end
 
     def _follow(self, path: Path) -> None:
         try:
             with path.open("rb") as file:
                 stat = os.fstat(file.fileno())
                 read = self._read.setdefault(path, _Read((stat.st_dev, stat.st_ino)))
+                read.stamp = (stat.st_size, stat.st_mtime_ns)
                 if stat.st_size == read.size:
                     return
                 data = files.read_from(file.fileno(), read.size)
@@ -129,10 +152,12 @@ class Experience:
         whole = data.rfind(b"\n") + 1
         self._bank.feed(path.stem, data[:whole])
         read.size += whole
+        read.end = (read.end + data[:whole])[-_OVERLAP:]
 
 
 def slug_of(collection: str) -> str:
     """The name of a collection's file. Raises InvalidInput."""
     if not collection.strip():
         raise InvalidInput("a collection needs a name, such as 'returns' or «Доставка»")
-    return names.slug(collection)
+    digest = sha256(collection.encode("utf-8", "replace")).hexdigest()[:8]
+    return names.slug(collection, f"collection-{digest}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from letopis import context, tools
-from letopis.errors import AnswerUnusable, Busy, InvalidInput, ModelError
+from letopis.errors import AnswerUnusable, Busy, InvalidInput, LetopisError, ModelError
 from letopis.experience import desk_of
 from letopis.experience.beside import beside
 from letopis.experience.notice import notice
@@ -24,7 +24,7 @@ from letopis.model import tokens
 from letopis.model.marker import Markers
 from letopis.model.messages import Message
 from letopis.model.summary import is_russian
-from letopis.model.text import shorten
+from letopis.model.text import printable, shorten
 from letopis.model.transcript import Transcript
 from letopis.short_term import look_up
 from letopis.short_term.goals import follow
@@ -148,7 +148,7 @@ def _answer(
         return
     turn.tools = tools.available(store)
     turn.lead = _carried_out(turn) if asked.new else ""  # a repeated message changes nothing
-    turn.beside = _experience(turn)
+    turn.beside = _experience(turn, asked.new)
     try:
         yield from _with_model(turn, model)
     except ModelError as error:
@@ -159,15 +159,22 @@ def _answer(
         raise
 
 
-def _experience(turn: _Turn) -> str:
-    """What experience says beside the question; a correction in it is kept for somebody to confirm."""
+def _experience(turn: _Turn, new: bool) -> str:
+    """What experience says beside the question; a correction in it is kept for somebody to confirm.
+
+    Where experience cannot be read or written the turn goes on without it.
+    """
     if turn.shared or not turn.store.settings.experience.enabled:
         return ""
     transcript, desk = turn.transcript(), desk_of(turn.store, turn.index)
-    notice(desk, transcript, turn.n)
     message = transcript.message(turn.n)
     budget = turn.store.settings.context_window_tokens // EXPERIENCE_SHARE
-    return beside(desk, message.text, budget) if message is not None else ""
+    try:
+        if new:
+            notice(desk, transcript, turn.n)
+        return printable(beside(desk, message.text, budget)) if message is not None else ""
+    except LetopisError:
+        return ""  # the doctor names what is wrong with the files
 
 
 def _answer_to(transcript: Transcript, n: int) -> Message | None:
