@@ -194,4 +194,4 @@ def test_a_collection_is_not_starved_by_another(memory: Memory) -> None:
     ]
     memory.store.experience.append("A", records)
     add(memory.desk, "Сколько стоит обмен посылки?", "Обмен бесплатный всегда.", "B")
-    assert memory.suggest("Сколько идёт посылка?", collection="B", keep=False).cases
+    assert memory.suggest("Сколько идёт обмен посылки?", collection="B", keep=False).cases
