@@ -195,3 +195,11 @@ def test_a_collection_is_not_starved_by_another(memory: Memory) -> None:
     memory.store.experience.append("A", records)
     add(memory.desk, "Сколько стоит обмен посылки?", "Обмен бесплатный всегда.", "B")
     assert memory.suggest("Сколько идёт обмен посылки?", collection="B", keep=False).cases
+
+
+def test_one_correction_leaves_the_other_answers_sure(memory: Memory) -> None:
+    filled(memory)
+    memory.review(memory.suggest(PARCEL).id, "rejected", "Семь рабочих дней.")
+    for question in (PARCEL, "Где взять чек за покупку?", "How do I return a jacket?"):
+        assert memory.suggest(question, keep=False).verdict == "answer"
+    assert memory.suggest(PARCEL, keep=False).draft == "Семь рабочих дней."

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from letopis.model.cases import Suggested
 
 WEIGHTS = {"margin": 8.6, "cover": 2.8, "warned": -0.7, "reliability": 3.4, "bias": -3.7}
-_REVIEWS, _PRIOR = 400, (3.0, 4.0)
+_REVIEWS, _PRIOR = 400, (4.0, 40.0)
 _STEPS = 20
 
 
