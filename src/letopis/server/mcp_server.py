@@ -126,12 +126,15 @@ class Edge:
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=about, messages=[message])
 
-    async def watch(self) -> None:
-        """Tell the hosts what has changed, whoever changed it."""
-        before = await in_thread(mcp_resources.stamps, self.memory)
+    async def stamps(self) -> Mapping[str, str]:
+        """What tells that a resource has changed."""
+        return await in_thread(mcp_resources.stamps, self.memory)
+
+    async def watch(self, before: Mapping[str, str]) -> None:
+        """Tell the hosts what has changed since these stamps, whoever changed it."""
         while True:
             await anyio.sleep(LOOK_EVERY)
-            now = await in_thread(mcp_resources.stamps, self.memory)
+            now = await self.stamps()
             if now.keys() != before.keys():
                 await self.bus.publish(ResourcesListChanged())
             for uri in (uri for uri in now if now[uri] != before.get(uri, now[uri])):
@@ -168,7 +171,7 @@ def server(memory: Memory) -> Server[Mapping[str, Any]]:
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[Mapping[str, Any]]:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(edge.watch)
+            tasks.start_soon(edge.watch, await edge.stamps())
             yield {}
             tasks.cancel_scope.cancel()
 
