@@ -58,7 +58,7 @@ def add(
         )
         _check_rank(conflicts, author)
         own = collection or desk.collection_for(bank, question, vector)
-        case = _new(desk, bank, own, question, answer, author, source, valid_until)
+        case = _new(desk, own, question, answer, author, source, valid_until)
         for other in conflicts:
             if other.author == "model" and author != "model":
                 ended = {"_type": "ended", "case": other.id, "why": f"a person answered otherwise ({case.id})"}
@@ -102,16 +102,14 @@ def _known(bank: Bank, near: Sequence[Match], question: str, answer: str) -> Cas
 
 
 def _merged(desk: Desk, case: Case, question: str) -> Merged:
-    new = question.strip() not in (case.question, *case.wordings)
+    new = question.strip() not in case.asked
     if new:
         wording = {"_type": "wording", "case": case.id, "question": question.strip()}
         desk.store.experience.append(case.collection, [wording])
     return Merged(case, new)
 
 
-def _new(
-    desk: Desk, bank: Bank, collection: str, question: str, answer: str, author: str, source: str, valid_until: str
-) -> Case:
+def _new(desk: Desk, collection: str, question: str, answer: str, author: str, source: str, valid_until: str) -> Case:
     record: dict[str, Any] = {"_type": "case", "id": new_id("c"), "question": question.strip()}
     record |= {"answer": answer.strip(), "author": author}
     record |= {name: value for name, value in (("source", source), ("valid_until", valid_until)) if value}
@@ -127,11 +125,8 @@ def contested(case: str, other: str) -> dict[str, Any]:
 def _asks_the_same(match: Match, case: Case, question: str) -> bool:
     if case.ended:
         return False
-    return any(
-        normalise(w).split() == normalise(question).split()
-        or overlap(content_stems(w), content_stems(question)) >= _SAME_QUESTION
-        for w in (case.question, *case.wordings)
-    )
+    own = content_stems(question)
+    return case.is_asked(question) or any(overlap(content_stems(w), own) >= _SAME_QUESTION for w in case.asked)
 
 
 def is_same_answer(left: str, right: str) -> bool:

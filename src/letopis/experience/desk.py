@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from letopis.experience.calibration import learnt
 from letopis.experience.matcher import Floats, Match, Matcher
 from letopis.experience.suggest import FITS, Suggestion, judged
 from letopis.index import Index
-from letopis.model import secrets
+from letopis.llm import Reply
+from letopis.model import names, secrets
 from letopis.model.bank import Bank
 from letopis.short_term.topics import PLAIN
 from letopis.store import Store
@@ -65,6 +67,11 @@ class Desk:
         self.store.experience.append(collection, [record])
         return replace(suggestion, id=id_, collection=collection)
 
+    def note_usage(self, purpose: str, model: str, reply: Reply) -> None:
+        """Add the tokens of a reply to the workspace's usage."""
+        now = names.stamp(self.store.clock.now())
+        self.store.usage.add(now, model, purpose, reply.prompt_tokens, reply.completion_tokens)
+
     def vector(self, text: str) -> Floats | None:
         """The vector of a text; None where there is none to be had."""
         try:
@@ -110,6 +117,11 @@ def desk_of(store: Store, index: Index) -> Desk:
     if not isinstance(desk, Desk):
         desk = index.companion = Desk(store, index)
     return desk
+
+
+def prompt(name: str) -> str:
+    """The text of a prompt of this package."""
+    return resources.files("letopis.experience").joinpath("prompts", f"{name}.md").read_text("utf-8")
 
 
 def new_id(letter: str) -> str:

@@ -1,14 +1,13 @@
 """Writes the draft of a suggestion from its cases, by the model; what is not in the cases is not believed."""
 
 from dataclasses import replace
-from importlib import resources
 
 from letopis.errors import ModelError
-from letopis.experience.desk import Desk
+from letopis.experience.desk import Desk, prompt
 from letopis.experience.suggest import Suggestion
-from letopis.llm import ChatModel, Reply, ToolSpec
+from letopis.llm import ChatModel, ToolSpec
 from letopis.llm.structured import Form, ask
-from letopis.model import figures, guards, names, payloads
+from letopis.model import figures, guards, payloads
 
 FORM: Form[str] = Form(
     ToolSpec("draft", "Write the answer.", payloads.schema_of(payloads.DraftForm)), payloads.parse_draft
@@ -23,20 +22,15 @@ def drafted(desk: Desk, suggestion: Suggestion, model: ChatModel) -> Suggestion:
     told = [f"Question: {case.question}\nAnswer: {case.answer}" for case, _ in suggestion.cases[:_CASES]]
     wrong = [f"Wrong, never answer this: {a.wrong}" for a in suggestion.antipatterns]
     said = "\n\n".join([*told, *wrong])
-    prompt = resources.files("letopis.experience").joinpath("prompts", "draft.md").read_text("utf-8")
     material = f"<<<cases\n{said}\ncases>>>\n\n<<<question\n{suggestion.question}\nquestion>>>"
-    request = [{"role": "system", "content": prompt}, {"role": "user", "content": material}]
+    request = [{"role": "system", "content": prompt("draft")}, {"role": "user", "content": material}]
     believed = "\n".join([suggestion.question, *(case.answer for case, _ in suggestion.cases[:_CASES])])
 
     def check(draft: str) -> list[str]:
         return [reason] if (reason := refusal(draft, believed, suggestion)) else []
 
-    def seen(reply: Reply) -> None:
-        at = names.stamp(desk.store.clock.now())
-        desk.store.usage.add(at, model.name, "draft", reply.prompt_tokens, reply.completion_tokens)
-
     try:
-        answer = ask(model, request, FORM, check, seen)
+        answer = ask(model, request, FORM, check, lambda r: desk.note_usage("draft", model.name, r))
     except ModelError:
         return suggestion
     return suggestion if check(answer.payload) else replace(suggestion, draft=answer.payload.strip())

@@ -4,13 +4,12 @@ Of one kind are failures that took the same case for the same other one, or gave
 """
 
 from hashlib import sha256
-from importlib import resources
 
 from letopis.errors import ModelError
-from letopis.experience.desk import Desk
+from letopis.experience.desk import Desk, prompt
 from letopis.llm import ChatModel, ToolSpec
 from letopis.llm.structured import Form, ask
-from letopis.model import guards, names, payloads
+from letopis.model import guards, payloads
 from letopis.model.bank import Bank
 from letopis.model.cases import Antipattern, Lesson
 from letopis.model.payloads import LessonForm
@@ -70,20 +69,15 @@ def _plain(failure: Antipattern, kin: list[Antipattern]) -> Lesson:
 def _told(desk: Desk, model: ChatModel, kin: list[Antipattern]) -> LessonForm | None:
     """The lesson in the model's words, if everything in them stands in the failures."""
     said = "\n\n".join(f"Question: {a.question}\nWrong: {a.wrong}\nRight: {a.right}\nWhy: {a.why}" for a in kin[-8:])
-    prompt = resources.files("letopis.experience").joinpath("prompts", "lesson.md").read_text("utf-8")
-    request = [{"role": "system", "content": prompt}, {"role": "user", "content": f"<<<failures\n{said}\nfailures>>>"}]
+    material = f"<<<failures\n{said}\nfailures>>>"
+    request = [{"role": "system", "content": prompt("lesson")}, {"role": "user", "content": material}]
 
     def check(form: LessonForm) -> list[str]:
         texts = (form.when, form.do, form.dont)
         return [f"{missing!r} stands in no failure" for text in texts if (missing := guards.unsupported(text, said))]
 
-    def seen(reply: object) -> None:
-        at = names.stamp(desk.store.clock.now())
-        tokens = (getattr(reply, "prompt_tokens", 0), getattr(reply, "completion_tokens", 0))
-        desk.store.usage.add(at, model.name, "lesson", *tokens)
-
     try:
-        answer = ask(model, request, FORM, check, seen)
+        answer = ask(model, request, FORM, check, lambda r: desk.note_usage("lesson", model.name, r))
     except ModelError:
         return None
     return None if check(answer.payload) else answer.payload

@@ -18,7 +18,7 @@ from letopis.llm import ChatModel
 from letopis.model import secrets
 from letopis.model.bank import Bank
 from letopis.model.cases import OUTCOMES, Antipattern, Case, Lesson, Suggested
-from letopis.model.text import content_stems, normalise
+from letopis.model.text import content_stems
 
 Events = list[tuple[str, Mapping[str, Any]]]
 _TELLING = 3
@@ -110,17 +110,12 @@ class _Review:
                 raise InvalidInput(f"suggestion {one.id} has no draft to approve; give the right answer")
             events = [(main.collection, _outcome(main.id, good=True)), *self._wording(main), *self._decided(main)]
             made = _Made(events, main.id)
-        elif self.outcome == "edited" or (main is not None and self.right and self._asks_itself(main)):
+        elif self.outcome == "edited" or (main is not None and self.right and main.is_asked(self.one.question)):
             made = self._edited(main)
         else:
             made = self._rejected(main)
         made.events.append((one.collection, self._mark(made)))
         return made
-
-    def _asks_itself(self, main: Case) -> bool:
-        """Whether the case has this very question: then a person says what its answer is."""
-        wanted = normalise(self.one.question).split()
-        return any(normalise(w).split() == wanted for w in (main.question, *main.wordings))
 
     def _edited(self, main: Case | None) -> _Made:
         if not self.right:
@@ -160,7 +155,7 @@ class _Review:
         case = {"_type": "case", "id": made.case, "question": self.one.question, "answer": self.right}
         made.events.append((collection, {**case, "author": "operator", "source": self.one.source}))
         for other in self.bank.cases.values():
-            if not other.ended and self.one.question in (other.question, *other.wordings):
+            if not other.ended and self.one.question in other.asked:
                 made.events.append((collection, contested(made.case, other.id)))
                 made.events.append((other.collection, contested(other.id, made.case)))
         return made
@@ -190,7 +185,7 @@ class _Review:
         return made
 
     def _wording(self, case: Case) -> Events:
-        if self.one.question in (case.question, *case.wordings):
+        if self.one.question in case.asked:
             return []
         return [(case.collection, {"_type": "wording", "case": case.id, "question": self.one.question})]
 

@@ -8,7 +8,7 @@ from letopis.experience.calibration import first_guess, probability
 from letopis.experience.matcher import Match
 from letopis.model.bank import Bank
 from letopis.model.cases import Antipattern, Case, Lesson
-from letopis.model.text import negated, normalise
+from letopis.model.text import negated
 
 FITS, NEAR = 0.15, 0.3  # a case farther than the first has nothing to say, than the second answers nothing alone
 BELIEVED = 0.5  # from this confidence on a draft that was wrong is a failure, whoever looked at it
@@ -64,7 +64,7 @@ def judged(
     shift, stretch = calibration
     confidence = probability(shift + stretch * first_guess(signals))
     doubt = _unlike(fitting[0], question)
-    if _is_asked_so(best, question):
+    if best.is_asked(question):  # then only how often it was right counts
         confidence, doubt = max(confidence, best.confidence), ""
     if doubt:
         confidence = min(confidence, answer_at * _UNLIKE)
@@ -84,12 +84,6 @@ def judged(
     return Suggestion(
         question, best.answer, verdict, confidence, reason, cases, wrong, lessons, signals, best.collection
     )
-
-
-def _is_asked_so(case: Case, question: str) -> bool:
-    """Whether the case has this very question: then only how often it was right counts."""
-    wanted = normalise(question).split()
-    return any(normalise(w).split() == wanted for w in (case.question, *case.wordings))
 
 
 def _unlike(match: Match, question: str) -> str:

@@ -241,12 +241,12 @@ class Index:
         if self._embedder is None or not texts:
             return {}
         with self._guard:
-            found = meanings.of_texts(self._opened(), self._embedder, texts, None)
+            found = meanings.of_texts(self._opened(), self._embedder, texts, make=False)
         if make and len(found) < len(set(texts)):
             database = Database(self.path)  # a connection of its own: searches go on meanwhile
             try:
                 with database.impatient():
-                    return meanings.of_texts(database, self._embedder, texts, self._embedder)
+                    return meanings.of_texts(database, self._embedder, texts, make=True)
             finally:
                 database.close()
         return found

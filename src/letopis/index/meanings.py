@@ -40,20 +40,18 @@ def of_messages(database: Database, embedder: Embedder, session_id: str, numbers
     return _means(digests, known)
 
 
-def of_texts(
-    database: Database, embedder: Embedder, texts: Sequence[str], maker: Embedder | None
-) -> "dict[str, Vector]":
-    """The vectors of short texts (their first pieces); without a `maker` only those that are known."""
-    if database.meta("embedder") != embedder.identity:
-        if maker is None:
-            return {}
+def of_texts(database: Database, embedder: Embedder, texts: Sequence[str], make: bool) -> "dict[str, Vector]":
+    """The vectors of short texts (their first pieces); without `make` only those that are known."""
+    if make:
         _adopt(database, embedder)
+    elif database.meta("embedder") != embedder.identity:
+        return {}
     firsts = {text: pieces_of(text)[0] for text in texts}
     digests = {text: digest_of(passage_of("", first)) for text, first in firsts.items()}
     known = _known(database, set(digests.values()))
-    if maker is not None:
+    if make:
         missing = {digests[text]: first for text, first in firsts.items() if digests[text] not in known}
-        known |= _made(database, maker, list(missing.items()))
+        known |= _made(database, embedder, list(missing.items()))
     return {text: known[digest] for text, digest in digests.items() if digest in known and known[digest].any()}
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from letopis.model.text import normalise
+
 AUTHORS = ("operator", "model", "import")
 OUTCOMES = ("approved", "edited", "rejected")
 # How often a case of such an author is right before anything is known of it: pseudo-counts of a
@@ -52,6 +54,16 @@ class Case:
     def stands(self, today: str) -> bool:
         """Whether it may be suggested on a day (YYYY-MM-DD)."""
         return not self.ended and (not self.valid_until or today <= self.valid_until)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Every way in which it was asked."""
+        return (self.question, *self.wordings)
+
+    def is_asked(self, question: str) -> bool:
+        """Whether it has this very question, whatever its case and signs of spacing."""
+        wanted = normalise(question).split()
+        return any(normalise(wording).split() == wanted for wording in self.asked)
 
     def record(self) -> dict[str, Any]:
         """The case as tools and `--json` give it."""

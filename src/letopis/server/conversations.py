@@ -168,9 +168,9 @@ class Conversations:
             return next((self._marks[mark] for mark in reversed(marks) if mark in self._marks), None)
 
     def _take_marks(self, key: str, session_id: str) -> None:
-        transcript = self.memory.store.sessions.transcript(session_id, key)
+        seen = _virtual(self.memory, self.memory.store.sessions.transcript(session_id, key))
         if self._marks is not None:
-            self._marks |= dict.fromkeys(resent.marks(_virtual(self.memory, transcript)), (key, session_id))
+            self._marks |= dict.fromkeys(resent.marks(seen), (key, session_id))
 
     def _note(self, key: str, session_id: str) -> None:
         with self._guard:

@@ -1,7 +1,6 @@
 """The one way from async code to the synchronous core: a thread for each call, and for each stream of events."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing
 from typing import Any, TypeVar
 
 import anyio
@@ -37,6 +36,3 @@ async def items(iterator: Iterator[Item]) -> AsyncIterator[Item]:
         if close is not None:
             with anyio.CancelScope(shield=True):
                 await in_thread(close)
-
-
-__all__ = ["THREADS", "aclosing", "in_thread", "items"]

@@ -17,7 +17,7 @@ import anyio
 
 from letopis.server.problems import encoded, problem
 from letopis.server.workspaces import Visitor, Workspaces
-from letopis.store.keys import SCOPES
+from letopis.store.keys import allows
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -99,7 +99,7 @@ class Guard:
         visitor = self._visitor(scope, headers)
         scope.setdefault("state", {})["visitor"] = visitor
         needed = "read" if method in _READING else "admin" if method == "DELETE" else "write"
-        if SCOPES.index(visitor.scope) < SCOPES.index(needed):
+        if not allows(visitor.scope, needed):
             raise Refused(403, f"this needs a key with the scope {needed}; this one has {visitor.scope}")
         self._check_body(method, headers)
         counted = self._count(visitor, method)

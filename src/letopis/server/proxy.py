@@ -20,7 +20,7 @@ from letopis.llm import ChatModel
 from letopis.llm.openai_client import OpenAIModel
 from letopis.model.messages import check, text_of
 from letopis.server import passing
-from letopis.server.conversations import PREFIX, Asked, retry_mark
+from letopis.server.conversations import Asked, retry_mark
 from letopis.server.crossing import in_thread, items
 from letopis.server.problems import status_of
 from letopis.server.workspaces import Opened
@@ -278,6 +278,3 @@ def _error(status: int, message: str) -> Response:
         status_code=status,
         media_type="application/json",
     )
-
-
-__all__ = ["PREFIX", "router"]

@@ -26,10 +26,6 @@ class Key:
     created: str
     hash: str
 
-    def allows(self, scope: str) -> bool:
-        """Whether it opens what needs this scope."""
-        return SCOPES.index(self.scope) >= SCOPES.index(scope)
-
 
 class Keys:
     """The keys of one workspace."""
@@ -82,6 +78,11 @@ class Keys:
             if id_ and digest and scope in SCOPES:
                 found[id_] = Key(id_, name, scope, created, digest)
         yield from found.values()
+
+
+def allows(scope: str, needed: str) -> bool:
+    """Whether a scope opens what needs another."""
+    return SCOPES.index(scope) >= SCOPES.index(needed)
 
 
 def hash_of(text: str) -> str:

@@ -5,9 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from letopis.model import tokens
 from letopis.model.search import Query
-from letopis.tools.registry import NOTICE, Tool, ToolContext
+from letopis.tools.registry import NOTICE, Tool, ToolContext, affordable
 
 BUDGET_SHARE = 8
 
@@ -41,12 +40,7 @@ def _run(context: ToolContext, arguments: Arguments) -> Mapping[str, Any]:
     )
     found = dict(context.index.search(query).record())
     budget = context.store.settings.context_window_tokens // BUDGET_SHARE
-    hits: list[Any] = []
-    for hit in found["hits"]:
-        budget -= tokens.estimate(hit["text"]) + 40
-        if budget < 0 and hits:
-            break
-        hits.append(hit)
+    hits = affordable(found["hits"], budget)
     found |= {"hits": hits, "showing": len(hits), "notice": NOTICE}
     if found["status"] == "empty" and arguments.scope == "notes":
         found["hint"] = "nothing in the notes; scope 'transcripts' searches every message that was said"

@@ -6,8 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from letopis.lifecycle.research import research
-from letopis.model import tokens
-from letopis.tools.registry import NOTICE, Tool, ToolContext
+from letopis.tools.registry import NOTICE, Tool, ToolContext, affordable
 
 BUDGET_SHARE = 6
 
@@ -27,12 +26,7 @@ def _run(context: ToolContext, arguments: Arguments) -> Mapping[str, Any]:
     )
     out = pack.record() | {"notice": NOTICE}
     budget = context.store.settings.context_window_tokens // BUDGET_SHARE
-    kept: list[Any] = []
-    for quote in out["quotes"]:
-        budget -= tokens.estimate(quote["text"]) + 40
-        if budget < 0 and kept:
-            break
-        kept.append(quote)
+    kept = affordable(out["quotes"], budget)
     return out | {"quotes": kept, "showing": len(kept), "total": len(out["quotes"])}
 
 
