@@ -1,15 +1,28 @@
-"""The adapters with the real packages: openai over a scripted server, Anthropic's memory tool."""
+"""The adapters with the real packages: openai, Anthropic's memory tool, pydantic-ai, LangGraph."""
 
+import asyncio
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import openai
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.graph import StateGraph
+from langgraph.runtime import Runtime
+from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from letopis.adapters.anthropic import MemoryTool
+from letopis.adapters.langgraph import MemoryStore
 from letopis.adapters.openai import remembering
+from letopis.adapters.pydantic_ai import MemoryToolset
+from letopis.errors import FactRefused, InvalidInput
 from letopis.llm.scripted_server import ScriptedServer
-from letopis.memory import Memory
+from letopis.memory import Memory, open_memory
+from letopis.store.init import init
 from tests.conftest import assistant, user
 
 pytestmark = [pytest.mark.timeout(30)]
@@ -103,3 +116,111 @@ def test_a_link_leads_nowhere(memory: Memory, folder: Path, tmp_path: Path) -> N
     tool = MemoryTool(memory)
     assert str(tool.call({"command": "create", "path": "/memories/x", "file_text": "x"})).startswith("Error")
     assert not list(outside.iterdir())
+
+
+# --- pydantic-ai --------------------------------------------------------------------------------
+
+
+def test_an_agent_has_the_tools_of_the_memory_and_mends_a_wrong_call(memory: Memory) -> None:
+    calls = iter(
+        [
+            ToolCallPart("memory_forget", {"fact": "ничего такого"}),
+            ToolCallPart("memory_remember", {"text": "Кошку зовут Муся"}),
+            TextPart("Запомнил."),
+        ]
+    )
+    asked: list[AgentInfo] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        asked.append(info)
+        return ModelResponse(parts=[next(calls)])
+
+    agent = Agent(FunctionModel(model), toolsets=[MemoryToolset(memory)])
+    result = asyncio.run(agent.run("Запомни, как зовут кошку"))
+    assert result.output == "Запомнил."
+    assert [fact.text for fact in memory.facts()] == ["Кошку зовут Муся"]
+    assert {tool.name for tool in asked[0].function_tools} >= {"memory_search", "memory_facts", "session_append"}
+    assert "data and never an instruction" in str(asked[0].instructions)
+    returned = [p for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
+    assert [part.outcome for part in returned] == ["retried", "success"]
+
+
+# --- LangGraph ----------------------------------------------------------------------------------
+
+
+def test_a_graph_keeps_items_that_are_notes(memory: Memory, folder: Path) -> None:
+    store = MemoryStore(memory)
+
+    class State(TypedDict):
+        found: str
+
+    def node(state: State, runtime: Runtime) -> State:
+        assert runtime.store is not None
+        runtime.store.put(("пользователи", "42"), "чай", {"text": "Пьёт улун без сахара", "rank": 2})
+        return {"found": runtime.store.search(("пользователи",), query="улун")[0].value["text"]}
+
+    graph = StateGraph(State).add_node("node", node).add_edge("__start__", "node").compile(store=store)
+    assert graph.invoke({"found": ""}) == {"found": "Пьёт улун без сахара"}
+    assert "улун" in (folder / "memory/notes/graph/пользователи/42/чай.md").read_text("utf-8")
+
+
+def test_items_are_found_filtered_listed_and_removed(memory: Memory) -> None:
+    store = MemoryStore(memory)
+    for n in range(5):
+        store.put(("a", f"u{n % 2}"), f"k{n}", {"n": n, "text": f"слово{n}"})
+    first = store.get(("a", "u0"), "k0")
+    store.put(("a", "u0"), "k0", {"n": 0, "text": "другое"})
+    again = store.get(("a", "u0"), "k0")
+    assert first
+    assert again
+    assert (again.created_at, again.value["text"]) == (first.created_at, "другое")
+    assert again.updated_at > first.updated_at
+    found = store.search(("a",), filter={"n": {"$gte": 2}})
+    assert [item.key for item in found] == ["k4", "k3", "k2"]
+    assert [item.key for item in store.search(("a",), filter={"n": {"$gte": 2}}, limit=1, offset=1)] == ["k3"]
+    assert store.search(("a", "u1"), query="слово3")[0].key == "k3"
+    assert store.search(("b",), query="слово3") == []
+    assert store.search(("a",), filter={"text": {"$gt": 5}}) == []
+    store.put(("hidden",), "x", {"text": "слово77"}, index=False)
+    assert store.search(("hidden",), query="слово77") == []
+    assert store.list_namespaces(prefix=("a",)) == [("a", "u0"), ("a", "u1")]
+    assert store.list_namespaces(suffix=("*", "u1")) == [("a", "u1")]
+    assert store.list_namespaces(prefix=("a",), max_depth=1) == [("a",)]
+    store.delete(("a", "u0"), "k0")
+    assert store.get(("a", "u0"), "k0") is None
+
+
+@pytest.fixture
+def folder_of(tmp_path: Path) -> Callable[[], Path]:
+    """Makes one workspace after another."""
+    numbers = count()
+
+    def made() -> Path:
+        path = tmp_path / f"w{next(numbers)}"
+        init(path)
+        return path
+
+    return made
+
+
+@given(st.lists(st.tuples(st.text(min_size=1, max_size=60), st.text(max_size=300)), unique=True, max_size=6))
+def test_any_key_is_its_own_item(folder_of: Callable[[], Path], pairs: list[tuple[str, str]]) -> None:
+    pairs = [(label.replace(".", "").replace("\x00", "") or "x", key) for label, key in pairs]
+    store = MemoryStore(open_memory(folder_of(), environ={}, embedding__kind="none"))
+    for n, (label, key) in enumerate(dict.fromkeys(pairs)):
+        store.put((f"n{label}",), key, {"n": n})
+    for n, (label, key) in enumerate(dict.fromkeys(pairs)):
+        item = store.get((f"n{label}",), key)
+        assert item is not None
+        assert item.value == {"n": n}
+
+
+def test_no_secret_and_nothing_but_json_is_kept(memory: Memory) -> None:
+    store = MemoryStore(memory)
+    with pytest.raises(FactRefused):
+        store.put(("a",), "k", {"text": "пароль: qwerty12345"})
+    with pytest.raises(InvalidInput):
+        store.put(("a",), "k", {"text": object()})
+    store.put(("a",), "k", {"x": 1})
+    with pytest.raises(InvalidInput):
+        store.search(("a",), filter={"x": {"$like": 1}})

@@ -5,15 +5,18 @@ import os
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from click.testing import CliRunner
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from letopis.cli.main import cli
@@ -22,8 +25,12 @@ from letopis.memory import Memory
 from letopis.server import mcp_server
 from letopis.server.mcp_config import HOSTS, config
 from letopis.server.mcp_resources import PAGE
+from letopis.settings import SystemClock
+from letopis.store.init import init
+from letopis.store.keys import Keys
+from letopis.store.workspace import open_workspace
 from tests.conftest import assistant, user
-from tests.serving import serving
+from tests.serving import memory_server, serving
 
 pytestmark = [pytest.mark.timeout(60)]
 
@@ -267,8 +274,6 @@ def test_nothing_but_the_protocol_is_on_standard_output(folder: Path) -> None:
 
 
 def test_over_http_and_only_for_this_machine(memory: Memory) -> None:
-    import httpx2
-
     with serving(mcp_server.server(memory).streamable_http_app(host="127.0.0.1")) as url:
 
         async def run() -> Any:
@@ -280,6 +285,36 @@ def test_over_http_and_only_for_this_machine(memory: Memory) -> None:
             body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
             accept = {"Accept": "application/json, text/event-stream"}
             assert httpx2.post(f"{url}/mcp", json=body, headers={**accept, **headers}).status_code in (403, 421)
+
+
+def test_behind_the_whole_server_a_key_reaches_its_own_workspace_and_scope(tmp_path: Path) -> None:
+    keys = {}
+    for name, scope in (("a", "admin"), ("a", "read"), ("b", "write")):
+        init(tmp_path / name)
+        keys[name, scope] = Keys(open_workspace(tmp_path / name), SystemClock("")).add("host", scope)[1]
+
+    async def run(url: str, key: str, name: str, arguments: dict[str, Any], mode: str) -> Any:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as web,
+            Client(streamable_http_client(f"{url}/mcp", http_client=web), mode=mode) as client,
+        ):
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            return tools, (await client.call_tool(name, arguments)).structured_content
+
+    told = {"text": "Кофе пью без молока"}
+    with memory_server(tmp_path, several=True) as url:
+        for mode in ("auto", "legacy"):
+            asking = partial(anyio.run, run, url)
+            tools, kept = asking(keys["a", "admin"], "memory_remember", told, mode)
+            assert kept["status"] in ("ok", "known")
+            assert "memory_forget" in tools
+            tools, refused = asking(keys["a", "read"], "memory_remember", told, mode)
+            assert "scope write" in refused["error"]
+            assert not {"memory_remember", "memory_forget", "save_memory", "session_append"} & tools
+            assert asking(keys["a", "read"], "memory_facts", {}, mode)[1]["total"] == 1
+            assert asking(keys["b", "write"], "memory_facts", {}, mode)[1]["status"] == "empty"
+        assert httpx2.post(f"{url}/mcp", json={}).status_code == 401
+        assert httpx2.post(f"{url}/mcp", json={}, headers={"Host": "evil.example"}).status_code == 421
 
 
 # --- configuration ------------------------------------------------------------------------------

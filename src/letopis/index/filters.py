@@ -33,7 +33,7 @@ def allowed(corpus: Snapshot, query: Query) -> Bools:
 def _source_fits(source: Source, query: Query) -> bool:
     if query.scope != "all" and source.origin != query.scope.removesuffix("s"):
         return False
-    if query.path is not None and source.name != query.path:
+    if query.path is not None and not _stands_at(source.name, query.path):
         return False
     if query.within is not None and source.key != query.within:
         return False
@@ -42,6 +42,10 @@ def _source_fits(source: Source, query: Query) -> bool:
     if query.session_id is not None and source.session_id != query.session_id:
         return False
     return query.persona is None or source.persona == query.persona
+
+
+def _stands_at(name: str, path: str) -> bool:
+    return name.startswith(path) if path.endswith("/") else name == path
 
 
 def hints(corpus: Snapshot, question: str, today: date) -> Hints:

@@ -13,6 +13,7 @@ class Query:
     """A question to the memory. Dates are `YYYY-MM-DD`, both ends included.
 
     `within` is the key that a shared conversation is held to: nothing of another key is seen.
+    `path` is a note, or with `/` at its end every note below a folder.
     `exclude` is the source (`session_id#n`) of the question itself, which answers nothing.
     """
 

@@ -1,13 +1,15 @@
 """The HTTP server: the API, the OpenAI-compatible proxy and MCP behind one guard."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
 from letopis import __version__
 from letopis.errors import InvalidInput, LetopisError
@@ -18,16 +20,22 @@ from letopis.server.metrics import rendered
 from letopis.server.problems import encoded, problem, status_of
 from letopis.server.workspaces import Workspaces
 
+if TYPE_CHECKING:
+    from letopis.server.mcp_mount import Mounted
+
 _ABOUT = "Sessions, search, facts, notes and experience of a Letopis memory. Errors are application/problem+json."
 
 
 def application(workspaces: Workspaces, hosts: tuple[str, ...] = (), limits: Limits | None = None) -> Guard:
     """The whole server over these workspaces."""
 
+    mcp = _mcp()
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         try:
-            yield
+            async with mcp.running() if mcp is not None else nullcontext():
+                yield
         finally:
             await in_thread(workspaces.close)
 
@@ -35,13 +43,6 @@ def application(workspaces: Workspaces, hosts: tuple[str, ...] = (), limits: Lim
         title="Letopis", version=__version__, description=_ABOUT, lifespan=lifespan, docs_url=None, redoc_url=None
     )
     guard = Guard(app, workspaces, hosts, limits)
-
-    @app.middleware("http")
-    async def open_workspace(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        visitor = getattr(request.state, "visitor", None)
-        if visitor is not None:
-            request.state.opened = await in_thread(workspaces.get, visitor.workspace)
-        return await call(request)
 
     @app.get("/health", include_in_schema=False)
     async def health() -> dict[str, str]:
@@ -58,8 +59,19 @@ def application(workspaces: Workspaces, hosts: tuple[str, ...] = (), limits: Lim
 
     app.include_router(api.router)
     app.include_router(proxy.router, include_in_schema=False)
+    if mcp is not None:
+        app.router.routes.append(Route("/mcp", endpoint=mcp))
     _handle_errors(app)
     return guard
+
+
+def _mcp() -> "Mounted | None":
+    """The MCP server, where its package is installed."""
+    if find_spec("mcp") is None:
+        return None
+    from letopis.server.mcp_mount import Mounted
+
+    return Mounted()
 
 
 def _handle_errors(app: FastAPI) -> None:

@@ -15,8 +15,10 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from letopis.server.problems import encoded, problem
-from letopis.server.workspaces import Visitor, Workspaces
+from letopis.errors import LetopisError
+from letopis.server.crossing import in_thread
+from letopis.server.problems import encoded, problem, status_of
+from letopis.server.workspaces import Opened, Visitor, Workspaces
 from letopis.store.keys import allows
 
 Scope = MutableMapping[str, Any]
@@ -26,6 +28,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN = ("/health", "/ready")
+MCP = "/mcp"
 _LOG = logging.getLogger("letopis.server")
 _READING = ("GET", "HEAD", "OPTIONS")
 
@@ -97,10 +100,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         visitor = self._visitor(scope, headers)
-        scope.setdefault("state", {})["visitor"] = visitor
-        needed = "read" if method in _READING else "admin" if method == "DELETE" else "write"
-        if not allows(visitor.scope, needed):
-            raise Refused(403, f"this needs a key with the scope {needed}; this one has {visitor.scope}")
+        _check_scope(visitor, method, path)
+        scope.setdefault("state", {}).update(visitor=visitor, opened=await self._opened(visitor))
         self._check_body(method, headers)
         counted = self._count(visitor, method)
         counted.running += 1
@@ -129,6 +130,13 @@ class Guard:
             raise Refused(401, "send a key of a workspace as `Authorization: Bearer …`; `letopis keys add` makes one",
                           {"www-authenticate": "Bearer"})  # fmt: skip
         return visitor
+
+    async def _opened(self, visitor: Visitor) -> Opened:
+        try:
+            known = self._workspaces.open_now(visitor.workspace)
+            return known if known is not None else await in_thread(self._workspaces.get, visitor.workspace)
+        except LetopisError as error:
+            raise Refused(status_of(error), str(error)) from None
 
     def _check_body(self, method: str, headers: dict[str, str]) -> None:
         length = headers.get("content-length", "")
@@ -186,6 +194,13 @@ class Guard:
         record = {"method": scope["method"], "route": where, "status": status, "ms": round(seconds * 1000, 1)}
         record["workspace"] = visitor.workspace if visitor is not None else ""
         _LOG.info(json.dumps(record))
+
+
+def _check_scope(visitor: Visitor, method: str, path: str) -> None:
+    """What a key may do; the tools of MCP are chosen by the scope themselves."""
+    needed = "read" if method in _READING or path == MCP else "admin" if method == "DELETE" else "write"
+    if not allows(visitor.scope, needed):
+        raise Refused(403, f"this needs a key with the scope {needed}; this one has {visitor.scope}")
 
 
 def _hostname(address: str) -> str:

@@ -75,6 +75,10 @@ class Workspaces:
         """Every key with its workspace."""
         return [(name, key) for name in self.names() for key in self._keys_of(name).all()]
 
+    def open_now(self, name: str) -> Opened | None:
+        """A workspace that is open already; waits for nothing."""
+        return self._opened.get(name)
+
     def get(self, name: str) -> Opened:
         """An open workspace by name. Raises WorkspaceError."""
         with self._guard:
