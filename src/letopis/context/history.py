@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from letopis.model import tokens, turns
@@ -33,6 +34,7 @@ def windowed(transcript: Transcript, budget: int, after: int = 0) -> History:
     first = bisect_right(transcript.messages, after, key=lambda message: message.n)
     chosen: list[list[dict[str, Any]]] = []
     starts: list[int] = []
+    sizes: list[int] = []
     left, cut, at = budget, "", len(transcript.messages)
     while at > first:
         start = _turn_start(transcript.messages, first, at)
@@ -40,24 +42,27 @@ def windowed(transcript: Transcript, budget: int, after: int = 0) -> History:
         at = start
         if not turn:
             continue
-        shaped = _shaped(tuple(turn), keep_images=not chosen)
-        if not chosen:
-            shaped, cut = _within(shaped, budget)
-        left -= tokens.of_messages(shaped)
+        if chosen:
+            shaped, size = _older(_Same(tuple(turn)))
+        else:
+            shaped, cut = _within(_shaped(tuple(turn), keep_images=True), budget)
+            size = tokens.of_messages(shaped)
+        left -= size
         if left < 0 and chosen:
             break
         chosen.append(shaped)
         starts.append(turn[0].n)
+        sizes.append(size)
     else:
-        return _history(chosen, 0, cut)
+        return _history(chosen, sum(sizes), 0, cut)
     keep = _steady(starts)
     left_out = len(turns.split(_told(transcript, first, at))) + 1 + len(chosen) - keep
-    return _history(chosen[:keep], left_out, cut)
+    return _history(chosen[:keep], sum(sizes[:keep]), left_out, cut)
 
 
-def _history(chosen: Sequence[list[dict[str, Any]]], left_out: int, cut: str) -> History:
-    messages = [message for turn in reversed(chosen) for message in turn]
-    return History(messages, tokens.of_messages(messages), left_out, cut)
+def _history(chosen: Sequence[list[dict[str, Any]]], size: int, left_out: int, cut: str) -> History:
+    messages = [dict(message) for turn in reversed(chosen) for message in turn]
+    return History(messages, size, left_out, cut)
 
 
 def _turn_start(messages: Sequence[Message], first: int, end: int) -> int:
@@ -84,6 +89,30 @@ def _steady(starts: Sequence[int]) -> int:
     stride = 1 << max(0, ((starts[0] - starts[-1]) // 3).bit_length() - 1)
     head = -(-starts[-1] // stride) * stride
     return max(1, sum(start >= head for start in starts))
+
+
+class _Same:
+    """A turn that equals only itself: what is made of one is kept for the prompts after it."""
+
+    __slots__ = ("turn",)
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.turn)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Same) or len(other.turn) != len(self.turn):
+            return False
+        return all(one is another for one, another in zip(self.turn, other.turn, strict=True))
+
+
+@lru_cache(maxsize=4_096)
+def _older(same: _Same) -> tuple[list[dict[str, Any]], int]:
+    """A turn before the newest as it is sent, and its tokens."""
+    shaped = _shaped(same.turn, keep_images=False)
+    return shaped, tokens.of_messages(shaped)
 
 
 def _shaped(turn: Turn, keep_images: bool) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Carries out what a person tells the memory in so many words, at once, with or without a model."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -50,8 +51,8 @@ Outcome = Kept | Known | Removed | Refused | Shared
 
 def carry_out(store: Store, transcript: Transcript, n: int, shared: bool) -> list[Outcome]:
     """What came of each request in message `n` of a session; empty where there is none."""
-    at = next((at for at, m in enumerate(transcript.messages) if m.n == n), None)
-    if at is None:
+    at = bisect_left(transcript.messages, n, key=lambda message: message.n)
+    if at == len(transcript.messages) or transcript.messages[at].n != n:
         return []
     text = transcript.messages[at].text
     previous, source = _before(transcript.messages[:at]) if explicit.points(text) else ("", 0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from letopis.model import tokens
@@ -42,15 +43,20 @@ class Folded:
 
     def text(self) -> str:
         """The summary as Markdown, in the language of its items; empty where there is nothing."""
-        items = " ".join([self.goal, *(item for name in LISTS for item in getattr(self, name))])
-        labels = _RUSSIAN if is_cyrillic(items) else _ENGLISH
-        lines = [f"{labels['goal']}: {self.goal}"] if self.goal else []
-        for name in LISTS:
-            own = getattr(self, name)
-            lines += [f"{labels[name]}:", *(f"- {item}" for item in own)] if own else []
-        if lines and self.dropped:
-            lines.append(f"[{self.dropped} {labels['dropped']}]")
-        return "\n".join(lines)
+        return _text(self)
+
+
+@lru_cache(maxsize=256)
+def _text(folded: Folded) -> str:
+    items = " ".join([folded.goal, *(item for name in LISTS for item in getattr(folded, name))])
+    labels = _RUSSIAN if is_cyrillic(items) else _ENGLISH
+    lines = [f"{labels['goal']}: {folded.goal}"] if folded.goal else []
+    for name in LISTS:
+        own = getattr(folded, name)
+        lines += [f"{labels[name]}:", *(f"- {item}" for item in own)] if own else []
+    if lines and folded.dropped:
+        lines.append(f"[{folded.dropped} {labels['dropped']}]")
+    return "\n".join(lines)
 
 
 def parse(value: object) -> Folded:
