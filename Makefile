@@ -17,7 +17,7 @@ lint: .venv/dev
 	$(BIN)/lint-imports
 	$(BIN)/cog --check docs/commands.md docs/settings.md
 
-unit: .venv/dev
+unit: .venv/dev .venv/clients
 	$(BIN)/pytest
 
 docs: .venv/dev
@@ -37,5 +37,11 @@ bench: .venv/dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ .venv/base
 
+# The programs of other people that the tests run; without npm those tests are skipped, and say so.
+.venv/clients: tests/clients/package.json .venv/dev
+	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --no-package-lock --prefix tests/clients; \
+	else echo "npm was not found: the tests with npm's packages will be SKIPPED" >&2; fi
+	@touch $@
+
 clean:
-	rm -rf .venv build dist *.egg-info src/*.egg-info
+	rm -rf .venv tests/clients/node_modules build dist *.egg-info src/*.egg-info

@@ -1,0 +1,23 @@
+"""Programs that a test runs beside the product: Node with the packages of `tests/clients`, and Chromium."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CLIENTS = Path(__file__).parent / "clients"
+
+
+def node(*arguments: str, home: Path) -> str:
+    """What a Node program writes; the test is skipped where there is no Node or no package."""
+    found = shutil.which("node")
+    if found is None or not (CLIENTS / "node_modules").is_dir():
+        pytest.skip("NOT TESTED: this needs Node.js and `npm install --prefix tests/clients`; `make test` does both")
+    ran = subprocess.run(
+        [found, *arguments], cwd=CLIENTS, capture_output=True, text=True, timeout=90, check=False,
+        env={"PATH": os.environ["PATH"], "HOME": str(home)},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr or ran.stdout
+    return ran.stdout
