@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from letopis.llm.scripted_server import Answer, Calls, ScriptedServer
-from letopis.store.init import init
 from tests.programs import node
 from tests.serving import memory_server, opener
 
@@ -53,18 +52,22 @@ def test_the_npm_client_streams_calls_tools_and_parses(url: str, folder: Path, t
 
 def test_what_is_told_to_one_program_another_knows_by_mcp(url: str, tmp_path: Path) -> None:
     node("openai.mjs", f"{url}/v1", home=tmp_path)
-    listed = json.loads(node(INSPECTOR, "--cli", f"{url}/mcp", "--transport", "http", "--method", "tools/list", home=tmp_path))
+    listed = json.loads(
+        node(INSPECTOR, "--cli", f"{url}/mcp", "--transport", "http", "--method", "tools/list", home=tmp_path)
+    )
     assert "memory_facts" in {tool["name"] for tool in listed["tools"]}
-    answer = json.loads(
-        node(INSPECTOR, "--cli", f"{url}/mcp", "--transport", "http", "--method", "tools/call", "--tool-name", "memory_search",
-             "--tool-arg", "query=чай", home=tmp_path)
-    )  # fmt: skip
+    call = ("--method", "tools/call", "--tool-name", "memory_search", "--tool-arg", "query=чай")
+    answer = json.loads(node(INSPECTOR, "--cli", f"{url}/mcp", "--transport", "http", *call, home=tmp_path))
     assert any("без сахара" in hit["text"] for hit in answer["structuredContent"]["hits"])
 
 
 def test_the_inspector_over_standard_input(folder: Path, tmp_path: Path) -> None:
     start = [sys.executable, "-m", "letopis", "mcp", "--workspace", str(folder)]
-    for method, wanted in (("tools/list", "memory_search"), ("resources/list", "letopis://"), ("prompts/list", "recall")):
+    for method, wanted in (
+        ("tools/list", "memory_search"),
+        ("resources/list", "letopis://"),
+        ("prompts/list", "recall"),
+    ):
         assert wanted in node(INSPECTOR, "--cli", *start, "--method", method, home=tmp_path)
 
 

@@ -14,6 +14,7 @@ from starlette.routing import Route
 from letopis import __version__
 from letopis.errors import InvalidInput, LetopisError
 from letopis.server import api, proxy
+from letopis.server.api.examples import described
 from letopis.server.crossing import in_thread
 from letopis.server.guard import Guard, Limits, Refused
 from letopis.server.metrics import rendered
@@ -57,11 +58,13 @@ def application(workspaces: Workspaces, hosts: tuple[str, ...] = (), limits: Lim
     async def metrics(request: Request) -> Response:
         return PlainTextResponse(await in_thread(rendered, guard.requests, request.state.opened))
 
-    app.include_router(api.router)
+    for router in api.routers:
+        app.include_router(router)
     app.include_router(proxy.router, include_in_schema=False)
     if mcp is not None:
         app.router.routes.append(Route("/mcp", endpoint=mcp))
     _handle_errors(app)
+    app.openapi = described(app)  # type: ignore[method-assign]
     return guard
 
 
