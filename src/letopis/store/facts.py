@@ -46,13 +46,29 @@ class Facts:
     def __init__(self, workspace: Workspace, locks: Locks, clock: Clock) -> None:
         self._workspace, self._locks, self._clock = workspace, locks, clock
         self._journal: tuple[int, int, tuple[Batch, ...]] = (-1, -1, ())
+        self._seen: tuple[tuple[object, ...], View] | None = None
 
     def view(self) -> View:
-        """The facts, a person's latest edits included; nothing is written."""
-        try:
-            return View(self._merged(self._found()).document)
-        except (Unreadable, OutsideWorkspace) as error:
-            return View(facts.parse(""), str(error))
+        """The facts, a person's latest edits included; nothing is written. Read again when a file has changed."""
+        now = self._stamp()
+        if self._seen is None or self._seen[0] != now:
+            try:
+                seen = View(self._merged(self._found()).document)
+            except (Unreadable, OutsideWorkspace) as error:
+                seen = View(facts.parse(""), str(error))
+            self._seen = now, seen
+        return self._seen[1]
+
+    def _stamp(self) -> tuple[object, ...]:
+        """What the facts are made of: the file, the version kept, the journal, and the day."""
+        found: list[object] = [self._clock.now().date()]
+        for path in (self._workspace.memory_file, self._kept_path, self._workspace.fact_journal):
+            try:
+                stat = os.stat(path)
+                found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
+            except OSError:
+                found.append(None)
+        return tuple(found)
 
     def batches(self) -> tuple[Batch, ...]:
         """The whole journal, oldest first."""

@@ -4,7 +4,9 @@ A block is added once: it bears a mark, and a mark that stands in the note alrea
 What a person wrote into a note is never touched.
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from letopis.errors import Unreadable
 from letopis.model.text import printable
@@ -13,6 +15,7 @@ from letopis.store.locks import Locks
 from letopis.store.workspace import Workspace
 
 LOCK = "notes"
+_RAW = "-raw-archive.md"
 
 
 class Notes:
@@ -31,15 +34,24 @@ class Notes:
         except UnicodeDecodeError as error:
             raise Unreadable(f"{name} is not UTF-8 at byte {error.start}; `letopis doctor --repair` mends it") from None
 
-    def names(self) -> list[str]:
-        """The notes that may be read and searched, by name; the raw archive is not among them."""
-        found = []
-        for path in sorted(self._workspace.memory.rglob("*.md")):
-            name = self._workspace.relative(path)
-            hidden = any(part.startswith(".") for part in name.split("/"))
-            if not hidden and not name.endswith("-raw-archive.md") and path.is_file() and not path.is_symlink():
-                found.append(name)
-        return found
+    def names(self, raw: bool = False) -> list[str]:
+        """The notes that may be read and searched, by name; with `raw` those of the raw archive too."""
+        found = self._below(self._workspace.memory, self._workspace.relative(self._workspace.memory))
+        return sorted(name for name in found if raw or not name.endswith(_RAW))
+
+    def _below(self, folder: Path, name: str) -> Iterator[str]:
+        try:
+            entries = os.scandir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with entries:
+            for entry in entries:
+                if entry.name[0] == ".":
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._below(Path(entry.path), f"{name}/{entry.name}")
+                elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
+                    yield f"{name}/{entry.name}"
 
     def add_block(self, name: str, mark: str, heading: str, lines: Sequence[str], title: str) -> bool:
         """Add a block under its mark to the end of a note; lines that stand in the note already are left out.
