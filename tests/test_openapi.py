@@ -8,8 +8,16 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.serving import memory_server
+from letopis.llm.connect import Models
+from letopis.llm.port import Reply, Request
+from letopis.llm.scripted import ScriptedModel, calling
+from letopis.memory import Memory
+from letopis.server.app import application
+from letopis.server.workspaces import Workspaces
+from letopis.store.init import init
+from tests.serving import memory_server, opener, serving
 
+STREAMS = ("/api/events", "/api/turn")
 pytestmark = [pytest.mark.timeout(60)]
 
 
@@ -39,9 +47,19 @@ def answers(folder: Path) -> dict[str, Any]:
         ask("GET", "/api/status")
         changed = ask("PUT", "/api/facts/{fact_id}", fact, json={"text": "The report is due on 8 June"},
                       headers={"If-Match": etag})  # fmt: skip
+        ask("GET", "/api/facts/{fact_id}/history", changed.json()["id"])
         ask("GET", "/api/notes")
         ask("GET", "/api/notes/{name}", "memory/MEMORY.md")
-        ask("DELETE", "/api/facts/{fact_id}", changed.json()["id"], headers={"If-Match": changed.headers["etag"]})
+        gone = ask(
+            "DELETE", "/api/facts/{fact_id}", changed.json()["id"], headers={"If-Match": changed.headers["etag"]}
+        )
+        ask("POST", "/api/facts/undo", json={"event": gone.json()["event"]})
+        profile = ask("GET", "/api/profile")
+        ask("PUT", "/api/profile", json={"text": "I live in Kazan."}, headers={"If-Match": profile.headers["etag"]})
+        ask("GET", "/api/sessions/{session_id}/find", session, params={"words": "report"})
+        (folder / "sessions" / "damaged.jsonl").write_text("{\n")
+        ask("GET", "/api/findings")
+        ask("POST", "/api/findings/repair")
         question = {"question": "How do I return a jacket?"}
         ask("POST", "/api/experience/cases", json={**question, "answer": "Within 14 days, with the receipt."})
         ask("GET", "/api/experience/cases")
@@ -60,6 +78,33 @@ def answers(folder: Path) -> dict[str, Any]:
     return found
 
 
+def summary_again(folder: Path) -> Any:
+    """The answer of the one route that needs a model: a session was kept raw, and now there is one."""
+
+    def model(request: Request) -> Reply:
+        if request.tools[0].name == "save_summary":
+            return calling("save_summary", {"title": "Kitchen", "summary": "The user wants a white kitchen."})
+        return calling("save_memory", {"operations": []})
+
+    bare = opener(None)(folder)
+    for text in ("I want a white kitchen", "And it must be cheap"):
+        bare.append("bot", {"role": "user", "content": text})
+    session = bare.close("bot")
+    bare.drain()
+
+    def opened(path: Path) -> Memory:
+        memory = opener(None)(path)
+        memory.models = Models(None, ScriptedModel(otherwise=model))
+        return memory
+
+    with serving(application(Workspaces(folder, opened))) as url:
+        made = httpx2.post(f"{url}/api/summaries", json={"session_id": session}, timeout=30)
+        assert made.status_code == 200, made.text
+        again = httpx2.post(f"{url}/api/summaries", json={"session_id": session}, timeout=30)
+        assert again.status_code == 409
+        return made.json()
+
+
 def form(value: Any) -> Any:
     """The names of the fields, all the way down; of a list that of its first item."""
     if isinstance(value, dict):
@@ -67,13 +112,15 @@ def form(value: Any) -> Any:
     return [form(value[0])] if isinstance(value, list) and value else type(value).__name__
 
 
-def test_every_answer_has_an_example_of_its_form(folder: Path) -> None:
+def test_every_answer_has_an_example_of_its_form(folder: Path, tmp_path: Path) -> None:
     found = answers(folder)
+    init(tmp_path / "other")
+    found["POST /api/summaries"] = summary_again(tmp_path / "other")
     routes = {
         f"{method.upper()} {path}": operation
         for path, operations in found.pop("openapi")["paths"].items()
         for method, operation in operations.items()
-        if path != "/api/events"
+        if path not in STREAMS
     }
     assert set(routes) == set(found)
     for route, operation in routes.items():

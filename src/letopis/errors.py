@@ -86,6 +86,10 @@ class IndexDamaged(SearchError):
     """The index cannot be read."""
 
 
+class FactChanged(LetopisError):
+    """The fact is not as it was seen; nothing was changed."""
+
+
 class FactRefused(LetopisError):
     """A guard refused a change of the facts."""
 

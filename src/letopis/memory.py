@@ -190,13 +190,21 @@ class Memory:
         """Keep a fact that a person tells. Raises FactRefused."""
         return remembering.remember(self.store, text, key, section)
 
-    def forget(self, words: str) -> remembering.Removed:
-        """Remove the one fact that the words mean. Raises NoSingleMatch with the candidates."""
-        return remembering.forget(self.store, words)
+    def forget(self, words: str, *, expected: Fact | None = None) -> remembering.Removed:
+        """Remove the one fact that the words mean. Raises NoSingleMatch with the candidates.
 
-    def replace(self, fact: str, text: str, *, key: str = "http:told") -> remembering.Kept | remembering.Known:
-        """Put a new text in the place of a fact: the words are stored under `key` and cited. Raises FactRefused."""
-        return remembering.replace_fact(self.store, fact, text, key)
+        With `expected` only where the fact is still as it was seen. Raises FactChanged.
+        """
+        return remembering.forget(self.store, words, expected=expected)
+
+    def replace(
+        self, fact: str, text: str, *, key: str = "http:told", expected: Fact | None = None
+    ) -> remembering.Kept | remembering.Known:
+        """Put a new text in the place of a fact: the words are stored under `key` and cited. Raises FactRefused.
+
+        With `expected` only where the fact is still as it was seen. Raises FactChanged.
+        """
+        return remembering.replace_fact(self.store, fact, text, key, expected)
 
     def facts(self) -> tuple[Fact, ...]:
         """The curated facts as they are now, a person's edits included. Raises Unreadable."""

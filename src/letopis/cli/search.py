@@ -1,7 +1,5 @@
 """`letopis search`."""
 
-import re
-
 import click
 
 from letopis.cli.app import App, Day, common
@@ -41,7 +39,8 @@ def command(app: App, words: tuple[str, ...], scope: str, limit: int, explain: b
 
 def _shown(hit: Hit) -> str:
     text = shorten(one_line(hit.text), 400)
-    marked = re.sub(r"[^\W_]+", lambda m: _highlighted(m[0], hit.matched), text)
+    pieces = terms.highlighted(text, hit.matched)
+    marked = "".join(click.style(piece, bold=True) if matched else piece for piece, matched in pieces)
     where = " · ".join(filter(None, [hit.source, hit.date, hit.kind, hit.heading or hit.key, hit.role]))
     superseded = " (superseded)" if hit.superseded else ""
     return f"{click.style(where, dim=True)}{superseded}\n  {marked}"
@@ -50,7 +49,3 @@ def _shown(hit: Hit) -> str:
 def _explained(hit: Hit) -> str:
     parts = " + ".join(f"{name} {value:.3f}" for name, value in hit.parts.items() if value)
     return click.style(f"\n  {hit.score:.3f} = {parts}; words: {', '.join(hit.matched) or 'none'}", dim=True)
-
-
-def _highlighted(word: str, matched: tuple[str, ...]) -> str:
-    return click.style(word, bold=True) if set(terms.terms(word)) & set(matched) else word

@@ -38,10 +38,13 @@ class Taken:
     problem: str
 
 
-def waiting(store: Store, imported: bool = False, redo: bool = False) -> list[Waiting]:
-    """The sessions that have something to take, oldest first; imported ones only where they are asked for."""
+def waiting(store: Store, imported: bool = False, redo: bool = False, session_id: str = "") -> list[Waiting]:
+    """The sessions that have something to take, oldest first; imported ones only where they are asked for.
+
+    With `session_id` only that one is looked at.
+    """
     out = []
-    for line in reversed(store.sessions.all()):
+    for line in reversed([store.sessions.get(session_id)] if session_id else store.sessions.all()):
         if (line.metadata.get("import") is not None) != imported or line.state == "closing":
             continue
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from letopis.errors import FactRefused, NoSingleMatch
+from letopis.errors import FactChanged, FactRefused, NoSingleMatch
 from letopis.lifecycle import archived
 from letopis.lifecycle.shared import is_shared_key
 from letopis.model import facts, guards, secrets
@@ -52,14 +52,20 @@ def remember(store: Store, text: str, key: str, section: str = "") -> Kept | Kno
     return keep(store, text, stored.session_id, stored.n, section)
 
 
-def replace_fact(store: Store, fact: str, text: str, key: str) -> Kept | Known:
+def replace_fact(store: Store, fact: str, text: str, key: str, expected: Fact | None = None) -> Kept | Known:
     """Put a new text in the place of the fact that is meant; the words are stored under `key` and cited.
 
-    Raises FactRefused, and NoSingleMatch where none or several are meant.
+    Raises FactRefused, NoSingleMatch where none or several are meant, and FactChanged.
     """
     meant = single(fact, store.facts.view().facts)
+    _check_unchanged(meant, expected)
     stored = _told(store, text, key)
-    return keep(store, text, stored.session_id, stored.n, replaces=meant.id)
+    return keep(store, text, stored.session_id, stored.n, replaces=meant.id, expected=expected)
+
+
+def _check_unchanged(now: Fact, expected: Fact | None) -> None:
+    if expected is not None and (now.text, now.section) != (expected.text, expected.section):
+        raise FactChanged(f"fact {now.id} was changed meanwhile; read it again")
 
 
 def _told(store: Store, text: str, key: str) -> Appended:
@@ -71,8 +77,16 @@ def _told(store: Store, text: str, key: str) -> Appended:
     return store.transcripts.append(key, {"role": "user", "content": text})
 
 
-def keep(store: Store, text: str, session_id: str, n: int, section: str = "", replaces: str = "") -> Kept | Known:
-    """Keep a fact that message `session_id#n` of a person tells. Raises FactRefused."""
+def keep(
+    store: Store,
+    text: str,
+    session_id: str,
+    n: int,
+    section: str = "",
+    replaces: str = "",
+    expected: Fact | None = None,
+) -> Kept | Known:
+    """Keep a fact that message `session_id#n` of a person tells. Raises FactRefused and FactChanged."""
     message = next((m for m in store.sessions.transcript(session_id).messages if m.n == n), None)
     evidence = Evidence(session_id, {n: message} if message else {})
     operation = Operation(op="add", text=text, section=section, source=(n,), reason="told by a person")
@@ -82,7 +96,9 @@ def keep(store: Store, text: str, session_id: str, n: int, section: str = "", re
         today = store.clock.now().date().isoformat()
         wanted = operation
         if replaces:
-            wanted = replace(operation, op="replace", fact=single(replaces, document.facts).id)
+            meant = single(replaces, document.facts)
+            _check_unchanged(meant, expected)
+            wanted = replace(operation, op="replace", fact=meant.id)
         decided = Decider(document, evidence, today, new_event_id, trusted=True).take([wanted])
         if decided.refused:
             raise FactRefused(f"{secrets.redact(text[:80])!r} was not kept: {decided.refused[0].rpartition(': ')[2]}")
@@ -106,7 +122,13 @@ def exchange(store: Store, old: str, text: str, session_id: str, n: int) -> Kept
     return keep(store, text, session_id, n, replaces=old)
 
 
-def forget(store: Store, words: str, why: str = "asked to forget", session_id: str | None = None) -> Removed:
+def forget(
+    store: Store,
+    words: str,
+    why: str = "asked to forget",
+    session_id: str | None = None,
+    expected: Fact | None = None,
+) -> Removed:
     """Remove the one fact that the words mean, by id, by its text or by what it holds.
 
     Raises NoSingleMatch, with the candidates, where they fit none or several.
@@ -120,6 +142,7 @@ def forget(store: Store, words: str, why: str = "asked to forget", session_id: s
                 fact = single(words, archived.facts_in(store))
             except NoSingleMatch:
                 raise error from None
+        _check_unchanged(fact, expected)
         return [Event(new_event_id(), "removed", fact, None, why)]
 
     removed = _removed(store, decide, session_id)

@@ -7,7 +7,7 @@ tokenizer leaves them whole.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from letopis.model.text import STOP_WORDS, normalise, stem
 
@@ -23,6 +23,17 @@ _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?:s|t|re|ve|ll|d|m)\b")
 def terms(text: str) -> list[str]:
     """Every term of a text, in order, repeated as often as it stands."""
     return list(_terms(text, keep_stop_words=True))
+
+
+def highlighted(text: str, matched: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, each with whether it is a word that a search matched."""
+    wanted, end = set(matched), 0
+    for word in _PART.finditer(text):
+        if wanted.intersection(terms(word[0])):
+            yield text[end : word.start()], False
+            yield word[0], True
+            end = word.end()
+    yield text[end:], False
 
 
 def asked(text: str) -> list[str]:

@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import anyio
 
 from letopis.errors import LetopisError
 from letopis.server.crossing import in_thread
+from letopis.server.doors import Doors
 from letopis.server.problems import encoded, problem, status_of
 from letopis.server.workspaces import Opened, Visitor, Workspaces
 from letopis.store.keys import allows
@@ -29,6 +30,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN = ("/health", "/ready")
 MCP = "/mcp"
+PAGES, ENTER, STATIC = "/library", "/library/enter", "/library/static/"
+_STRANGER = Visitor("", "", "")
 _LOG = logging.getLogger("letopis.server")
 _READING = ("GET", "HEAD", "OPTIONS")
 
@@ -68,6 +71,7 @@ class Guard:
         self._app, self._workspaces = app, workspaces
         self._hosts, self._limits = frozenset(h.casefold() for h in (*LOOPBACK, *hosts)), limits or Limits()
         self._counted: dict[str, Counted] = {}
+        self.doors = Doors(workspaces)
         self.requests: dict[tuple[str, int], int] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,12 +100,14 @@ class Guard:
         method, path = scope["method"], scope["path"]
         if method == "OPTIONS":
             raise Refused(405, "other origins are not let in")
-        if path in OPEN:
+        if path in OPEN or path.startswith(STATIC):
             await self._app(scope, receive, send)
             return
-        visitor = self._visitor(scope, headers)
-        _check_scope(visitor, method, path)
-        scope.setdefault("state", {}).update(visitor=visitor, opened=await self._opened(visitor))
+        visitor = _STRANGER
+        if path != ENTER:
+            visitor = self._visitor(scope, headers)
+            _check_scope(visitor, method, path)
+            scope.setdefault("state", {}).update(visitor=visitor, opened=await self._opened(visitor))
         self._check_body(method, headers)
         counted = self._count(visitor, method)
         counted.running += 1
@@ -123,9 +129,13 @@ class Guard:
         key = given[7:].strip() if given[:7].casefold() == "bearer " else ""
         client = scope.get("client")
         loopback = client is None or client[0] in LOOPBACK
-        visitor = self._workspaces.visitor(key, loopback) or (
-            self._workspaces.visitor("", loopback) if not key.startswith("letopis_") else None
+        visitor = (
+            self._workspaces.visitor(key, loopback)
+            or (self.doors.visitor(headers.get("cookie", "")) if not key else None)
+            or (self._workspaces.visitor("", loopback) if not key.startswith("letopis_") else None)
         )
+        if visitor is None and scope["method"] == "GET" and _is_page(scope["path"]):
+            raise Refused(303, "a key is asked for", {"location": f"{ENTER}?next={quote(_address(scope))}"})
         if visitor is None:
             raise Refused(401, "send a key of a workspace as `Authorization: Bearer …`; `letopis keys add` makes one",
                           {"www-authenticate": "Bearer"})  # fmt: skip
@@ -194,6 +204,15 @@ class Guard:
         record = {"method": scope["method"], "route": where, "status": status, "ms": round(seconds * 1000, 1)}
         record["workspace"] = visitor.workspace if visitor is not None else ""
         _LOG.info(json.dumps(record))
+
+
+def _is_page(path: str) -> bool:
+    return path in ("/", PAGES) or path.startswith(f"{PAGES}/")
+
+
+def _address(scope: Scope) -> str:
+    query = scope.get("query_string", b"").decode("latin-1")
+    return f"{scope['path']}?{query}" if query else str(scope["path"])
 
 
 def _check_scope(visitor: Visitor, method: str, path: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from letopis.errors import (
     Busy,
+    FactChanged,
     FactRefused,
     IndexBusy,
     InvalidInput,
@@ -23,6 +24,7 @@ from letopis.errors import (
 # the first class that fits counts
 STATUSES: tuple[tuple[type[LetopisError], int], ...] = (
     (NoSingleMatch, 409),
+    (FactChanged, 412),
     (FactRefused, 422),
     (SessionNotFound, 404),
     (SessionArchived, 409),

@@ -61,15 +61,18 @@ class Workspaces:
     def visitor(self, key: str, loopback: bool) -> Visitor | None:
         """Whom a key belongs to; without one, the owner of the only workspace on this machine, if it has no keys."""
         if key:
-            digest = hash_of(key)
-            for name in self.names():
-                known = self._keys_of(name).by_hash().get(digest)
-                if known is not None:
-                    return Visitor(name, known.scope, known.id)
-            return None
+            return self.of_hash(hash_of(key))
         if self.several or not loopback or self._keys_of("").all():
             return None
         return Visitor("", "admin", "owner")
+
+    def of_hash(self, digest: str) -> Visitor | None:
+        """Whom the key with this hash belongs to, if it opens anything."""
+        for name in self.names():
+            known = self._keys_of(name).by_hash().get(digest)
+            if known is not None:
+                return Visitor(name, known.scope, known.id)
+        return None
 
     def keys(self) -> list[tuple[str, Key]]:
         """Every key with its workspace."""

@@ -25,6 +25,7 @@ from letopis.store.usage import UsageLog
 from letopis.store.workspace import Workspace, open_workspace
 
 _DELETE_WAIT = 5.0
+PROFILE = "USER.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,14 @@ class Store:
     def bootstrap(self, name: str) -> bootstrap.BootstrapFile | None:
         """A file of the person's, by name."""
         return bootstrap.read(self.workspace, name)
+
+    def profile(self) -> bytes | None:
+        """The bytes of `USER.md`; None where there is none. Raises Unreadable and OutsideWorkspace."""
+        return bootstrap.load(self.workspace, PROFILE)
+
+    def write_profile(self, data: bytes, expected: bytes | None) -> bool:
+        """Put an edited `USER.md` in place; False where it is not what was `expected` any more."""
+        return bootstrap.save(self.workspace, PROFILE, data, expected)
 
     def session_lock(self, session_id: str, timeout: float = 0.0) -> AbstractContextManager[None]:
         """Held by a running turn, and by whoever archives. Raises Busy."""

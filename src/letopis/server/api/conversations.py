@@ -23,8 +23,12 @@ from letopis.server.api.forms import (
 )
 from letopis.server.crossing import in_thread
 from letopis.server.workspaces import Opened
+from letopis.short_term.lookup import look_up
 
 router = APIRouter(prefix="/api", tags=["memory"])
+
+
+_ALL = 1 << 30
 
 
 class NewMessage(BaseModel):
@@ -73,6 +77,23 @@ async def history(
         return out | ({"next": chosen[limit].n} if len(chosen) > limit else {})
 
     return told(await in_thread(read))
+
+
+@router.get("/sessions/{session_id}/find")
+async def find(
+    request: Request, session_id: str, words: Annotated[str, Query(min_length=1, max_length=500)]
+) -> Response:
+    """The messages of one conversation that hold the words, newest first."""
+
+    def found() -> Mapping[str, Any]:
+        memory = memory_of(request)
+        line, transcript = memory.history(session_id=session_id)
+        looked = look_up(memory.store, memory.index, line.session_id, words, _ALL, transcript.last_n + 1)
+        lines = [{"n": int(one.source[1:]), "role": one.role, "timestamp": one.timestamp, "text": one.text}
+                 for one in looked.lines]  # fmt: skip
+        return {"total": looked.total, "every_word": looked.every, "messages": lines}
+
+    return told(await in_thread(found))
 
 
 @router.delete("/sessions/{session_id}")

@@ -19,6 +19,7 @@ Text = Annotated[str, Field(min_length=1, max_length=1_000_000)]
 Key = Annotated[str, Field(min_length=1, max_length=500, examples=["telegram:12345"])]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Cursor = Annotated[int, Query(ge=0, le=1 << 53, description="where to go on; `next` of the page before")]
+Day = Annotated[str | None, Query(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Match = Annotated[str | None, Header(alias="If-Match", description="the ETag of what you change")]
 
 

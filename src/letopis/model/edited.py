@@ -1,0 +1,47 @@
+"""A text that a person edited, back as bytes: lines that were not touched keep every byte they had."""
+
+import re
+from difflib import SequenceMatcher
+
+_MARK = "\ufeff"
+_ENDING = re.compile(r"\r\n|\n|\r")
+
+
+def shown(text: str) -> str:
+    """A file's text as a page can edit it: without a byte order mark, every line ending a newline."""
+    return _ENDING.sub("\n", text.removeprefix(_MARK))
+
+
+def applied(before: str, edited: str) -> str:
+    """The file's new text. Lines that are the same stay as they were; new ones end as most lines of the file do."""
+    old, new = _lines(before.removeprefix(_MARK)), _lines(shown(edited))
+    bare = [_ENDING.sub("", line) for line in old]
+    ending = _usual_ending(old)
+    out: list[str] = []
+    wanted = [line.rstrip("\n") for line in new]
+    for tag, a, b, c, d in SequenceMatcher(None, bare, wanted, autojunk=False).get_opcodes():
+        if tag == "equal":
+            out += old[a:b]
+        else:
+            out += [line.replace("\n", ending) for line in new[c:d]]
+    if new and not new[-1].endswith("\n") and out:
+        out[-1] = _ENDING.sub("", out[-1])
+    elif out:
+        out[-1] = out[-1] if _ENDING.search(out[-1]) else out[-1] + ending
+    # a line that was last and had no ending is not last any more
+    out = [line if at == len(out) - 1 or _ENDING.search(line) else line + ending for at, line in enumerate(out)]
+    return (_MARK if before.startswith(_MARK) else "") + "".join(out)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their endings; only line feeds and carriage returns end one."""
+    out, start = [], 0
+    for found in _ENDING.finditer(text):
+        out.append(text[start : found.end()])
+        start = found.end()
+    return out + ([text[start:]] if start < len(text) else [])
+
+
+def _usual_ending(lines: list[str]) -> str:
+    counted = [found[0] for line in lines if (found := _ENDING.search(line))]
+    return max(set(counted), key=counted.count) if counted else "\n"
