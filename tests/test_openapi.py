@@ -63,6 +63,8 @@ def answers(folder: Path) -> dict[str, Any]:
         question = {"question": "How do I return a jacket?"}
         ask("POST", "/api/experience/cases", json={**question, "answer": "Within 14 days, with the receipt."})
         ask("GET", "/api/experience/cases")
+        other = client.post("/api/experience/cases", json={"question": "Is it open on Sunday?", "answer": "No."}).json()
+        ask("POST", "/api/experience/cases/{case_id}/end", other["case"]["id"], json={})
         suggestion = ask("POST", "/api/experience/suggest", json=question).json()["id"]
         ask("GET", "/api/experience/waiting")
         ask("POST", "/api/experience/suggestions/{suggestion}/review", suggestion, json={"outcome": "approved"})

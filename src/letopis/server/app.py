@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from letopis import __version__
 from letopis.errors import InvalidInput, LetopisError
-from letopis.server import api, proxy
+from letopis.server import api, library, proxy
 from letopis.server.api.examples import described
 from letopis.server.crossing import in_thread
 from letopis.server.guard import Guard, Limits, Refused
@@ -60,6 +60,8 @@ def application(workspaces: Workspaces, hosts: tuple[str, ...] = (), limits: Lim
 
     for router in api.routers:
         app.include_router(router)
+    library.add_to(app)
+    app.state.doors = guard.doors
     app.include_router(proxy.router, include_in_schema=False)
     if mcp is not None:
         app.router.routes.append(Route("/mcp", endpoint=mcp))
@@ -80,30 +82,34 @@ def _mcp() -> "Mounted | None":
 def _handle_errors(app: FastAPI) -> None:
     """Every error has one form; what a person may not see (a traceback) is in the log alone."""
 
-    def told(status: int, detail: str, headers: Any = None, **more: Any) -> Response:
+    def told(request: Request, status: int, detail: str, headers: Any = None, **more: Any) -> Response:
+        if library.is_asked_for(request):
+            return library.problem_page(request, status, detail)
         body = encoded(problem(status, detail, **more))
         return Response(body, status, headers=headers, media_type="application/problem+json")
 
     @app.exception_handler(LetopisError)
     async def of_ours(request: Request, error: LetopisError) -> Response:
-        return told(400 if isinstance(error, InvalidInput) and _is_proxy(request) else status_of(error), str(error))
+        return told(
+            request, 400 if isinstance(error, InvalidInput) and _is_proxy(request) else status_of(error), str(error)
+        )
 
     @app.exception_handler(Refused)
     async def refused(request: Request, error: Refused) -> Response:
-        return told(error.status, error.detail, error.headers)
+        return told(request, error.status, error.detail, error.headers)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
-        return told(422, wrong)
+        return told(request, 422, wrong)
 
     @app.exception_handler(HTTPException)
     async def of_http(request: Request, error: HTTPException) -> Response:
-        return told(error.status_code, str(error.detail), error.headers)
+        return told(request, error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(RecursionError)
     async def too_deep(request: Request, error: RecursionError) -> Response:
-        return told(400, "the body nests too deep")
+        return told(request, 400, "the body nests too deep")
 
 
 def _is_proxy(request: Request) -> bool:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from letopis.experience.add import Added, add
 from letopis.server.api.forms import Cursor, Limit, Text, memory_of, page, told
 from letopis.server.crossing import in_thread
+from letopis.server.guard import Refused
 
 router = APIRouter(prefix="/api/experience", tags=["memory"])
 
@@ -28,6 +29,12 @@ class NewCase(BaseModel):
     answer: Text
     collection: str | None = None
     valid_until: str = Field("", pattern=r"^(\d{4}-\d{2}-\d{2})?$")
+
+
+class Ending(BaseModel):
+    """Why a case is not right any more."""
+
+    why: str = Field("ended by a person", max_length=2_000)
 
 
 class Review(BaseModel):
@@ -70,6 +77,22 @@ async def cases(request: Request, cursor: Cursor = 0, limit: Limit = 100) -> Res
             return [case.record() for case in bank.standing(store.clock.now().date().isoformat())]
 
     return told(page(await in_thread(read), cursor, limit, "cases"))
+
+
+@router.post("/cases/{case_id}/end")
+async def end(request: Request, case_id: str, given: Ending) -> Response:
+    """Take a case out of suggestions; it stays readable."""
+
+    def ended() -> Mapping[str, Any]:
+        store = memory_of(request).store
+        with store.experience.reading() as bank:
+            known = bank.cases.get(case_id)
+        if known is None:
+            raise Refused(404, f"there is no case {case_id[:100]!r}; /api/experience/cases lists those there are")
+        store.experience.append(known.collection, [{"_type": "ended", "case": known.id, "why": given.why}])
+        return {"case": known.id, "ended": given.why}
+
+    return told(await in_thread(ended))
 
 
 @router.get("/waiting")

@@ -93,6 +93,7 @@ def rendered(template: str, language: str, today: date, path: str, **told: Any) 
     say = words.speaker(language)
     tools = {
         "_": say,
+        "named": partial(words.named, language),
         "count": partial(words.counted, language),
         "day": lambda moment: words.day(language, moment, today),
         "age": lambda moment: words.age(language, moment, today),

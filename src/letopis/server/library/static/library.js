@@ -144,7 +144,7 @@ document.querySelectorAll("[data-events]").forEach((part) => {
   const names = part.dataset;
   source.addEventListener("step", (event) => {
     const { step } = JSON.parse(event.data);
-    part.textContent = names[step] ?? step ?? names.waiting;
+    part.textContent = step === "waiting" ? names.waiting : names.other + step;
   });
   addEventListener("pagehide", () => source.close());
 });

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from functools import cache
 from importlib import resources
+from typing import Any
 
 LANGUAGES = ("en", "ru")
 _FORMS = {
@@ -79,9 +80,24 @@ WEEK = {"en": ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"], "ru": ["Пн", "Вт",
 @cache
 def russian() -> dict[str, str]:
     """The Russian for what the templates say."""
-    text = resources.files("letopis.server.library").joinpath("words", "ru.json").read_text("utf-8")
-    found: dict[str, str] = json.loads(text)
+    found: dict[str, str] = _read("ru.json")
     return found
+
+
+@cache
+def names() -> dict[str, tuple[str, str]]:
+    """What our own terms (kinds, states, roles, tools) are called by people: in English, in Russian."""
+    return {term: (english, russian) for term, (english, russian) in _read("names.json").items()}
+
+
+def _read(name: str) -> Any:
+    return json.loads(resources.files("letopis.server.library").joinpath("words", name).read_text("utf-8"))
+
+
+def named(language: str, term: str) -> str:
+    """A term of ours as people say it; one that has no other name stays as it is."""
+    known = names().get(term)
+    return known[LANGUAGES.index(language)] if known else term.partition(" ")[2] or term
 
 
 def speaker(language: str) -> Callable[..., str]:
