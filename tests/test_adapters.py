@@ -142,7 +142,7 @@ def test_an_agent_has_the_tools_of_the_memory_and_mends_a_wrong_call(memory: Mem
     assert {tool.name for tool in asked[0].function_tools} >= {"memory_search", "memory_facts", "session_append"}
     assert "data and never an instruction" in str(asked[0].instructions)
     returned = [p for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
-    assert [part.outcome for part in returned] == ["retried", "success"]
+    assert ["error" in str(part.content) for part in returned] == [True, False]
 
 
 # --- LangGraph ----------------------------------------------------------------------------------

@@ -46,8 +46,12 @@ def test_a_conversation_by_the_api(url: str) -> None:
         f"{url}/api/messages", json={"key": "bot:1", "role": "user", "content": "Дуб 45 000", "id": "a"}
     )
     assert (first.status_code, first.json()["n"]) == (201, 1)
-    again = httpx2.post(f"{url}/api/messages", json={"key": "bot:1", "role": "user", "content": "Дуб", "id": "a"})
+    again = httpx2.post(
+        f"{url}/api/messages", json={"key": "bot:1", "role": "user", "content": "Дуб 45 000", "id": "a"}
+    )
     assert again.json() == {**first.json(), "new": False}
+    other = httpx2.post(f"{url}/api/messages", json={"key": "bot:1", "role": "user", "content": "Дуб", "id": "a"})
+    assert other.status_code == 409
     session_id = first.json()["session_id"]
     httpx2.post(f"{url}/api/messages", json={"key": "bot:1", "role": "assistant", "content": "Записал"})
     read = httpx2.get(f"{url}/api/sessions/{session_id}", params={"limit": 1}).json()
@@ -130,6 +134,7 @@ def test_notes_status_metrics_and_events(url: str, folder: Path) -> None:
         ({"Host": "evil.example"}, 421),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://localhost:3000"}, 403),
         ({"Content-Type": "text/plain"}, 415),
         ({"Content-Type": "application/x-www-form-urlencoded"}, 415),
         ({"Content-Length": "nonsense"}, 400),
@@ -145,7 +150,7 @@ def test_no_web_page_and_no_stranger_gets_in(url: str, headers: dict[str, str], 
     except httpx2.HTTPError:
         assert status == 400
     assert httpx2.get(f"{url}/api/facts").json()["total"] == 0
-    assert httpx2.options(f"{url}/api/facts", headers={"Origin": "http://localhost"}).status_code == 405
+    assert httpx2.options(f"{url}/api/facts", headers={"Origin": url}).status_code == 405
 
 
 def test_limits_of_size_number_and_time(folder: Path) -> None:
@@ -195,7 +200,9 @@ def test_a_key_opens_what_its_scope_allows_until_it_is_revoked(folder: Path) -> 
             kept = httpx2.post(f"{url}/api/facts", json={"text": f"Факт про {scope}"}, headers=mine)
             assert kept.status_code == (403 if scope == "read" else 201)
             removed = httpx2.delete(f"{url}/api/facts/zz", headers={**mine, "If-Match": "*"})
-            assert removed.status_code == (404 if scope == "admin" else 403)
+            assert removed.status_code == (403 if scope == "read" else 404)
+            gone = httpx2.delete(f"{url}/api/sessions/zzzz", headers={**mine, "If-Match": "*"})
+            assert gone.status_code == (404 if scope == "admin" else 403)
         own = Keys(open_workspace(folder), SystemClock(""))
         own.revoke(own.all()[0].id)
         assert httpx2.get(f"{url}/api/facts", headers={"Authorization": f"Bearer {keys['read']}"}).status_code == 401

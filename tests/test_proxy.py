@@ -351,6 +351,6 @@ def test_a_client_that_sends_only_what_is_new_hides_nothing(proxy: Proxy) -> Non
 def test_the_end_of_a_history_is_found_where_it_stands(known: list[Seen], start: int) -> None:
     sent = [*known[start % len(known) :], Seen(0, "user", "new")]
     if any(one.role == "assistant" for one in sent):
-        at, count = resent.aligned(known, sent)
-        assert count == len(sent) - 1
-        assert known[at : at + count] == sent[:-1]
+        found = resent.aligned(known, sent)
+        assert found.start == len(sent) - 1
+        assert known[found.last + 1 - found.start : found.last + 1] == sent[:-1]

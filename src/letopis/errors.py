@@ -14,6 +14,7 @@ LetopisError
 ├── SearchError
 │   ├── IndexBusy          the index is in use; the same call may succeed later
 │   └── IndexDamaged       the index cannot be read; it is made anew from the files
+├── FactChanged            a fact is not as the caller saw it
 ├── FactRefused            a change of the facts that a guard does not allow
 │   └── NoSingleMatch      words meant for one fact fit none or several
 ├── ModelError

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool
 
-from letopis.errors import InvalidInput
+from letopis.errors import InvalidInput, LetopisError
 from letopis.memory import Memory
 from letopis.model import secrets
+from letopis.model.text import printable
 from letopis.store.kept_notes import KeptNotes
 from letopis.store.locks import Locks
 
@@ -42,7 +43,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         """Carry out a command."""
         try:
             return super().execute(command)
-        except InvalidInput as error:
+        except LetopisError as error:
             return f"Error: {error}"
 
     def view(self, command: "BetaMemoryTool20250818ViewCommand") -> str:
@@ -52,8 +53,9 @@ class MemoryTool(BetaAbstractMemoryTool):
         if text is not None:
             first, last = command.view_range or (1, -1)
             lines = text.split("\n")
+            first = max(1, first)
             shown = lines[first - 1 : None if last == -1 else last]
-            numbered = "\n".join(f"{n:6}\t{line}" for n, line in enumerate(shown, max(1, first)))
+            numbered = "\n".join(f"{n:6}\t{line}" for n, line in enumerate(shown, first))
             return f"Here's the content of {command.path} with line numbers:\n{numbered}"
         found = [one for one in self._notes.names() if not name or one.startswith(f"{name}/")]
         if name and not found:
@@ -124,4 +126,7 @@ def _name(path: str) -> str:
         return ""
     if not path.startswith(f"{ROOT}/"):
         raise InvalidInput(f"the path {path!r} must begin with {ROOT}/")
-    return path[len(ROOT) + 1 :].rstrip("/")
+    name = path[len(ROOT) + 1 :].rstrip("/")
+    if name != printable(name):
+        raise InvalidInput(f"the path {path!r} holds half of a character")
+    return name

@@ -40,7 +40,7 @@ from letopis.store.locks import Locks
 _FOLDER = "graph"
 _NOTES = "memory/notes/"
 _LONGEST = 120  # bytes of a part of a path; a longer one is cut and told apart by its hash
-_MOST_FOUND = 200
+_EVERY = 100_000
 _COMPARED = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
@@ -77,10 +77,10 @@ class MemoryStore(BaseStore):
     def _put(self, op: PutOp) -> None:
         name = _name(op.namespace, op.key)
         if op.value is None:
-            self._notes.remove(name)
+            self._notes.remove(name, folder=False)
             return
         now = self._memory.store.clock.now().isoformat()
-        before = self._read(name)
+        before = self._standing(name)
         created = before.created_at.isoformat() if before else now
         record: dict[str, Any] = {"namespace": op.namespace, "key": op.key, "created_at": created, "updated_at": now}
         if op.index is False:
@@ -109,6 +109,13 @@ class MemoryStore(BaseStore):
         except (ValueError, KeyError, TypeError):
             raise InvalidInput(f"the note {name} is not an item any more: put it right by hand, or remove it") from None
 
+    def _standing(self, name: str) -> Item | None:
+        """The item of a note; one that is broken is passed over."""
+        try:
+            return self._read(name)
+        except InvalidInput:
+            return None
+
     def _search(self, op: SearchOp) -> list[SearchItem]:
         chosen = self._found(op.query, op.namespace_prefix) if op.query else self._newest(op.namespace_prefix)
         fitting = [one for one in chosen if _fits(one.value, op.filter or {})]
@@ -120,17 +127,17 @@ class MemoryStore(BaseStore):
 
     def _found(self, query: str, prefix: tuple[str, ...]) -> list[SearchItem]:
         found: dict[str, SearchItem] = {}
-        for hit in self._memory.search(query, scope="notes", k=_MOST_FOUND, path=_NOTES + _below(prefix)).hits:
+        for hit in self._memory.search(query, scope="notes", k=_EVERY, path=_NOTES + _below(prefix)).hits:
             name = hit.path.removeprefix(_NOTES).removesuffix(".md")
             text = self._notes.read(name) if name not in found else None
-            item = self._read(name) if text is not None else None
+            item = self._standing(name) if text is not None else None
             if item is not None and '"searched": false' not in str(text).partition('"value"')[0]:
                 found[name] = _scored(item, hit.score)
         return list(found.values())
 
     def _items(self, prefix: tuple[str, ...]) -> Iterator[Item]:
         for name in self._notes.names():
-            item = self._read(name) if name.startswith(_below(prefix)) else None
+            item = self._standing(name) if name.startswith(_below(prefix)) else None
             if item is not None:
                 yield item
 
@@ -155,11 +162,15 @@ def _below(prefix: tuple[str, ...]) -> str:
 
 def _part(text: str) -> str:
     """A name of a file that no other text has: letters of any language stay as they are."""
-    plain = "".join(c if c.isalnum() or c in " -_@" else quote(c, safe="", errors="surrogatepass") for c in text)
+    plain = "".join(c if c.isalnum() or c in " -_@" else _quoted(c) for c in text)
     if plain == text.strip() and text and len(plain.encode()) <= _LONGEST:
         return plain
     cut = plain.encode()[:_LONGEST].decode("utf-8", "ignore")
     return f"{cut}%{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def _quoted(character: str) -> str:
+    return "%2E" if character == "." else quote(character, safe="", errors="surrogatepass")
 
 
 def _fits(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -167,15 +178,21 @@ def _fits(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 
 
 def _compares(value: Any, condition: Any) -> bool:
-    if not isinstance(condition, Mapping) or not any(str(name).startswith("$") for name in condition):
+    if isinstance(condition, list | tuple):
+        alike = isinstance(value, list | tuple) and len(value) == len(condition)
+        return alike and all(_compares(a, b) for a, b in zip(value, condition, strict=True))
+    if not isinstance(condition, Mapping):
         return bool(value == condition)
+    if not any(str(name).startswith("$") for name in condition):
+        return isinstance(value, Mapping) and _fits(value, condition)
     for name, other in condition.items():
         if name not in _COMPARED:
             raise InvalidInput(f"there is no comparison {name!r}; there are: {', '.join(_COMPARED)}")
         try:
-            if not _COMPARED[name](value, other):
+            ordered = name not in ("$eq", "$ne")
+            if not _COMPARED[name](*((float(value), float(other)) if ordered else (value, other))):
                 return False
-        except TypeError:  # of two kinds, such as a word and a number
+        except (TypeError, ValueError):  # no numbers
             return False
     return True
 

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 import anyio.to_thread
-from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai import RunContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_ai.toolsets.external import TOOL_SCHEMA_VALIDATOR
@@ -21,7 +21,7 @@ _RETRIES = 2
 
 
 class MemoryToolset(AbstractToolset[Any]):
-    """Every tool that an MCP host has, named and described alike. A wrong call goes back to the model to be mended."""
+    """Every tool that an MCP host has, named and described alike."""
 
     def __init__(self, memory: Memory, id: str = "letopis") -> None:
         self._memory, self._id = memory, id
@@ -43,10 +43,8 @@ class MemoryToolset(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """The answer of a tool, as data. Raises ModelRetry where the call is wrong."""
+        """The answer of a tool, as data; what is wrong with a call stands in it for the model to mend."""
         answer = await anyio.to_thread.run_sync(toolbox.run, self._memory, name, tool_args)
-        if answer.get("status") == "error":
-            raise ModelRetry(str(answer.get("error")))
         return json.loads(json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace"))
 
     def _tool(self, one: toolbox.Listed) -> ToolsetTool[Any]:

@@ -43,5 +43,9 @@ def list_(app: App) -> None:
 @common
 def revoke(app: App, key: str) -> None:
     """Close what a KEY (its id) opened, at once."""
-    gone = _keys(app).revoke(key)
-    app.show({"status": "ok", "id": gone.id}, f"Revoked: {gone.id} · {gone.name}")
+    keys = _keys(app)
+    gone = keys.revoke(key)
+    last = (
+        "" if keys.all() else "\nNo key is left, and nobody is let in without one; `letopis keys add NAME` makes one."
+    )
+    app.show({"status": "ok", "id": gone.id}, f"Revoked: {gone.id} · {gone.name}{last}")

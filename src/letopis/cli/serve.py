@@ -46,10 +46,15 @@ def _run(workspaces: "Workspaces", host: str, port: int, hosts: tuple[str, ...])
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     click.echo(f"Letopis on http://{host}:{port} (proxy: /v1, API: /api, Ctrl-C stops it)", err=True)
+    server: uvicorn.Server
+    app = application(workspaces, hosts, stopping=lambda: server.should_exit)
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, host=host, port=port, log_level="warning", access_log=False, timeout_graceful_shutdown=30,
+            server_header=False,
+        )
+    )  # fmt: skip
     try:
-        uvicorn.run(
-            application(workspaces, hosts), host=host, port=port, log_level="warning", access_log=False,
-            timeout_graceful_shutdown=30, server_header=False,
-        )  # fmt: skip
+        server.run()
     finally:
         workspaces.close()

@@ -13,6 +13,7 @@ from letopis.model.transcript import Transcript
 from letopis.model.turns import Turn
 
 _SMALLEST = 200
+_REMEMBERED = 4_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def windowed(transcript: Transcript, budget: int, after: int = 0) -> History:
         if not turn:
             continue
         if chosen:
-            shaped, size = _older(_Same(tuple(turn)))
+            shaped, size = _older(tuple(turn))
         else:
             shaped, cut = _within(_shaped(tuple(turn), keep_images=True), budget)
             size = tokens.of_messages(shaped)
@@ -108,10 +109,19 @@ class _Same:
         return all(one is another for one, another in zip(self.turn, other.turn, strict=True))
 
 
-@lru_cache(maxsize=4_096)
-def _older(same: _Same) -> tuple[list[dict[str, Any]], int]:
-    """A turn before the newest as it is sent, and its tokens."""
-    shaped = _shaped(same.turn, keep_images=False)
+def _older(turn: Turn) -> tuple[list[dict[str, Any]], int]:
+    """A turn before the newest as it is sent, and its tokens; that of a short one is kept."""
+    short = all(isinstance(content := m.stored.get("content"), str) and len(content) < _REMEMBERED for m in turn)
+    return _made_once(_Same(turn)) if short else _made(turn)
+
+
+@lru_cache(maxsize=2_048)
+def _made_once(same: _Same) -> tuple[list[dict[str, Any]], int]:
+    return _made(same.turn)
+
+
+def _made(turn: Turn) -> tuple[list[dict[str, Any]], int]:
+    shaped = _shaped(turn, keep_images=False)
     return shaped, tokens.of_messages(shaped)
 
 

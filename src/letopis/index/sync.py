@@ -285,7 +285,7 @@ def _put_row(
     values: dict[str, Any] = {"session_id": "", "key": "", "persona": "", "offset": 0}
     if before is not None:
         values = {name: before[name] for name in values}
-    values |= {k: v for k, v in facts.items() if k in values}
+    values |= {k: printable(v) if isinstance(v, str) else v for k, v in facts.items() if k in values}
     file = (stamp.name, stamp.origin, stamp.size, stamp.modified, looked, digest, problem)
     row = (*file, values["offset"], values["session_id"], values["key"], values["persona"])
     columns = "name, origin, size, modified, looked, digest, problem, offset, session_id, key, persona"

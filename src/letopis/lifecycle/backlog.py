@@ -105,6 +105,7 @@ def _summarised(store: Store, model: ChatModel, line: SessionLine, transcript: T
     """Write the summary note of an archived session, which had none; the raw one stays and links to it."""
     from letopis.lifecycle.summarise import summarise
 
-    made = summarise(store, model, transcript.messages, transcript.folded.text())
-    slug = notes.slug_of(made, transcript.messages)
-    return store.closing.add_note(line, slug, lambda header: notes.render(header, made, transcript.messages))
+    messages = transcript.standing()
+    made = summarise(store, model, messages, transcript.folded.text())
+    slug = notes.slug_of(made, messages)
+    return store.closing.add_note(line, slug, lambda header: notes.render(header, made, messages))

@@ -108,7 +108,8 @@ def _close_digest(store: Store, session_id: str) -> None:
 
 def _plan(store: Store, models: Models, transcript: Transcript, report: Report, problems: list[str]) -> Plan:
     settings = store.settings.session_memory
-    asked = sum(1 for m in transcript.messages if m.spoken and m.role == "user")
+    messages = transcript.standing()  # what was edited away was not said
+    asked = sum(1 for m in messages if m.spoken and m.role == "user")
     made: Summary | None = None
     if not settings.enabled:
         status = "disabled"
@@ -117,11 +118,10 @@ def _plan(store: Store, models: Models, transcript: Transcript, report: Report, 
     else:
         made = _summary(store, models, transcript, report, problems)
         status = "done" if made else "raw"
-    plan = store.closing.propose(transcript, notes.slug_of(made, transcript.messages), status)
+    plan = store.closing.propose(transcript, notes.slug_of(made, messages), status)
     if plan.memory_path is None:
         return plan
     header = store.closing.header_for(transcript, plan)
-    messages = transcript.messages
     return replace(plan, note=notes.render(header, made, messages) if made else notes.render_raw(header, messages))
 
 
@@ -134,7 +134,7 @@ def _summary(
 
     report("summarising")
     try:
-        return summarise(store, models.background, transcript.messages, transcript.folded.text())
+        return summarise(store, models.background, transcript.standing(), transcript.folded.text())
     except ModelError as error:
         problems.append(f"no summary: {error}")
         return None

@@ -49,6 +49,8 @@ def check_key(key: str) -> str:
     """The key itself, if it can be one. Raises InvalidInput."""
     if not isinstance(key, str) or not key.strip():
         raise InvalidInput(f"a key must be a text with at least one visible character, not {key!r}")
+    if not key.isascii() and any("\ud800" <= c <= "\udfff" for c in key):
+        raise InvalidInput(f"a key must be valid Unicode; {key!r} holds half of a character")
     if len(key) > MAX_KEY_CHARACTERS:
         raise InvalidInput(f"a key may have at most {MAX_KEY_CHARACTERS} characters; this one has {len(key)}")
     return key

@@ -1,29 +1,51 @@
 """Compares a history that a client sends again with what is stored: only what is new is new.
 
 What counts is what the client has seen: not the memory's own calls and their results, nor first
-passes; text that came before a call of the memory belongs to the answer that followed.
+passes; text that came before a call of the memory belongs to the answer that followed. Blanks
+never count, for what is streamed and what is stored differ in them. Several histories may share a
+session (two chats of one user): each message follows the one that the client had seen before it.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from letopis.model.messages import text_of, valid_calls
 from letopis.model.transcript import Transcript
 
-_MARKED = 60  # an answer may have been cut by the client, so its beginning tells it
+_MARKED = 40  # an answer may have been cut by the client, so its beginning tells it
+FOLLOWS = "follows"  # in a stored message: the number of the one that its client had seen last, 0 for none
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A message as the client knows it; `n` is its number in the session, 0 for one that is sent."""
+    """A message as the client knows it; `n` is its number in the session, 0 for one that is sent.
+
+    `other` tells what is no text (images, files) from another; `follows` is the number of the
+    message before it in its own history, None where that is simply the one before.
+    """
 
     n: int
     role: str
     text: str
     calls: tuple[str, ...] = ()
     cut: bool = False
+    other: str = ""
+    follows: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """How much of what is sent is known: `start` messages; `last` is the place of the last of them, -1 for none.
+
+    `gone` are the known messages that the client has replaced by what it sends.
+    """
+
+    start: int
+    last: int
+    gone: tuple[Seen, ...]
 
 
 def stored(transcript: Transcript, after: int = 0) -> list[Seen]:
@@ -41,8 +63,10 @@ def stored(transcript: Transcript, after: int = 0) -> list[Seen]:
             continue
         text = before + message.text if message.role == "assistant" else message.text
         before = "" if message.role in ("assistant", "user") else before
-        cut = message.stored.get("interrupted") is True
-        found.append(Seen(message.n, _role(message.role), text.strip(), calls, cut))
+        cut, follows = message.stored.get("interrupted") is True, message.stored.get(FOLLOWS)
+        other = _other(message.stored.get("content"))
+        mark = follows if isinstance(follows, int) else None
+        found.append(Seen(message.n, _role(message.role), _squeezed(text), calls, cut, other, mark))
     return found
 
 
@@ -51,12 +75,26 @@ def sent(messages: Iterable[Mapping[str, Any]]) -> list[Seen]:
     found = []
     for wire in messages:
         calls = tuple(str(c.get("id")) for c in wire.get("tool_calls") or () if isinstance(c, Mapping))
-        found.append(Seen(0, _role(str(wire.get("role"))), text_of(wire.get("content")).strip(), calls))
+        text = _squeezed(text_of(wire.get("content")))
+        found.append(Seen(0, _role(str(wire.get("role"))), text, calls, other=_other(wire.get("content"))))
     return found
 
 
 def _role(role: str) -> str:
     return "tool" if role == "function" else role
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _other(content: object) -> str:
+    """What tells the parts that are no text; empty where there are none."""
+    parts = [p for p in content if not (isinstance(p, Mapping) and text_of(p))] if isinstance(content, list) else []
+    if not parts:
+        return ""
+    told = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def common(left: Sequence[Seen], right: Sequence[Seen]) -> int:
@@ -69,33 +107,95 @@ def common(left: Sequence[Seen], right: Sequence[Seen]) -> int:
     return count
 
 
-def aligned(known: Sequence[Seen], sent: Sequence[Seen]) -> tuple[int, int]:
-    """Where in what is known the sent messages begin, and how many agree from there.
+def aligned(known: Sequence[Seen], sent: Sequence[Seen]) -> Aligned:
+    """How much of what is sent is known, and what of the known it replaces.
 
     A client may resend everything, or only the end of it. Nothing that holds no answer is taken for a
     history, but the only question of a conversation asked again.
     """
+    history = _History(known)
     if not any(one.role == "assistant" for one in sent):
-        asked = sum(one.role == "user" for one in known)
-        count = common(known, sent)
-        if count == len(sent) and asked == 1:
-            return 0, count
-        waiting = len(known) - len(sent)
-        whole = waiting >= 0 and known[waiting:] and common(known[waiting:], sent) == len(sent)
-        return (waiting, len(sent)) if whole else (len(known), 0)
-    best = (len(known), 0)
+        return _without_answers(known, sent, history)
+    best: list[int] = []
     for at in range(len(known)):
-        count = common(known[at : at + len(sent)], sent) if _same(known[at], sent[0]) else 0
-        answers = any(one.role == "assistant" for one in sent[:count])
-        if count and (answers or at + count == len(known)) and count >= best[1]:
-            best = (at, count)
-        if at == 0 and count == len(sent):
+        path = history.path(at, sent) if _same(known[at], sent[0]) else []
+        answers = any(known[one].role == "assistant" for one in path)
+        if path and (answers or path[-1] == len(known) - 1) and len(path) >= len(best):
+            best = path
+        if at == 0 and len(path) == len(sent):
             break
-    return best
+    if not best:
+        return Aligned(0, -1, ())
+    return Aligned(len(best), best[-1], history.replaced(best[-1]))
+
+
+def _without_answers(known: Sequence[Seen], sent: Sequence[Seen], history: "_History") -> Aligned:
+    """What is asked without a history: the only question asked again, what waits for an answer, or something new."""
+    asked = sum(one.role == "user" for one in known)
+    count = common(known, sent)
+    if count == len(sent) and asked == 1:
+        return Aligned(count, count - 1, history.replaced(count - 1))
+    waiting = len(known) - len(sent)
+    if waiting >= 0 and known[waiting:] and common(known[waiting:], sent) == len(sent):
+        return Aligned(len(sent), len(known) - 1, ())
+    return Aligned(0, -1, ())
+
+
+class _History:
+    """What is known, with the message that each one follows."""
+
+    def __init__(self, known: Sequence[Seen]) -> None:
+        self._known = known
+        places = {one.n: at for at, one in enumerate(known) if one.n}
+        self._before = [
+            at - 1 if one.follows is None else places.get(one.follows, at - 1) if one.follows else -1
+            for at, one in enumerate(known)
+        ]
+        self._after: dict[int, list[int]] = {}
+        for at, before in enumerate(self._before):
+            self._after.setdefault(before, []).append(at)
+
+    def path(self, at: int, sent: Sequence[Seen]) -> list[int]:
+        """The places of the known messages that what is sent goes through, from the one at `at` on.
+
+        A client may have changed the words of an answer; where the whole history is sent and goes on as
+        it went, that is the same answer.
+        """
+        found = [at]
+        for number, one in enumerate(sent[1:], 1):
+            after = self._next(found[-1])
+            next_ = next((a for a in reversed(after) if _same(self._known[a], one)), None)
+            if next_ is None and self._before[at] == -1 and one.role == "assistant":
+                rest = sent[number + 1 : number + 2]
+                next_ = next((a for a in reversed(after) if self._is_retold(a, rest)), None)
+            if next_ is None:
+                break
+            found.append(next_)
+        return found
+
+    def _next(self, at: int) -> list[int]:
+        """What may come after a message: what followed it, and what stands behind it (some send only what is new)."""
+        after = self._after.get(at, [])
+        return after if at + 1 in after or at + 1 == len(self._known) else [*after, at + 1]
+
+    def _is_retold(self, at: int, rest: Sequence[Seen]) -> bool:
+        """Whether an answer is told in other words: it is one, and what came after it is what is sent after it."""
+        if self._known[at].role != "assistant" or not rest:
+            return False
+        after = [self._known[a] for a in self._next(at)]
+        return not after or any(_same(one, rest[0]) for one in after)
+
+    def replaced(self, last: int) -> tuple[Seen, ...]:
+        """What followed the message at `last`, and all that followed that."""
+        gone: set[int] = set()
+        for at in range(last + 1, len(self._known)):
+            if self._before[at] == last or self._before[at] in gone:
+                gone.add(at)
+        return tuple(self._known[at] for at in sorted(gone))
 
 
 def _same(left: Seen, right: Seen) -> bool:
-    if left.role != right.role or left.calls != right.calls:
+    if left.role != right.role or left.calls != right.calls or left.other != right.other:
         return False
     if left.text == right.text:
         return True
@@ -109,7 +209,7 @@ def marks(seen: Sequence[Seen]) -> list[str]:
     found = []
     for one in seen:
         text = one.text[:_MARKED] if one.role == "assistant" else one.text
-        digest.update(f"{one.role}\0{text}\0".encode("utf-8", "replace"))
+        digest.update(f"{one.role}\0{text}\0{one.other}\0".encode("utf-8", "replace"))
         if one.role == "assistant":
             found.append(digest.hexdigest()[:24])
     return found

@@ -1,6 +1,6 @@
 """The HTTP server: the API, the OpenAI-compatible proxy and MCP behind one guard."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,13 @@ if TYPE_CHECKING:
 _ABOUT = "Sessions, search, facts, notes and experience of a Letopis memory. Errors are application/problem+json."
 
 
-def application(workspaces: Workspaces, hosts: tuple[str, ...] = (), limits: Limits | None = None) -> Guard:
-    """The whole server over these workspaces."""
+def application(
+    workspaces: Workspaces,
+    hosts: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Guard:
+    """The whole server over these workspaces; streams without an end of their own end when it is `stopping`."""
 
     mcp = _mcp()
 
@@ -61,7 +66,7 @@ def application(workspaces: Workspaces, hosts: tuple[str, ...] = (), limits: Lim
     for router in api.routers:
         app.include_router(router)
     library.add_to(app)
-    app.state.doors = guard.doors
+    app.state.doors, app.state.stopping = guard.doors, stopping
     app.include_router(proxy.router, include_in_schema=False)
     if mcp is not None:
         app.router.routes.append(Route("/mcp", endpoint=mcp))

@@ -15,8 +15,10 @@ from typing import Any
 from letopis import turn
 from letopis.errors import Busy, InvalidInput
 from letopis.lifecycle.close import close_if_idle
+from letopis.lifecycle.supersede import supersede
 from letopis.memory import Memory
 from letopis.model import names, resent, tokens
+from letopis.model.messages import text_of
 from letopis.model.resent import Seen
 from letopis.model.text import shorten
 from letopis.model.transcript import Transcript
@@ -36,6 +38,7 @@ class Asked:
     outside: Outside
     key: str = ""
     retry: str = ""
+    body: str = ""
     is_retry: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -46,16 +49,15 @@ class Conversations:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self._guard = threading.Lock()
-        self._marks: dict[str, tuple[str, str]] | None = None
-        self._retries: OrderedDict[str, str] = OrderedDict()
+        self._marks: dict[str, dict[str, str]] | None = None
+        self._ends: dict[str, str] = {}
+        self._retries: OrderedDict[str, tuple[str, str]] = OrderedDict()
         self._read: OrderedDict[str, tuple[object, list[Seen]]] = OrderedDict()
 
     def answer(self, asked: Asked) -> Iterator[Event]:
         """Store what is new and answer it, event by event. Raises InvalidInput before anything is stored."""
         _check(asked.messages)
-        with self._guard:
-            asked = replace(asked, is_retry=asked.is_retry and asked.retry in self._retries)
-        key, closed = self._place(asked)
+        key, closed = self._place(asked := self._known_retry(asked))
         memory, store = self.memory, self.memory.store
         names.check_key(key)
         close_if_idle(store, key)
@@ -67,7 +69,7 @@ class Conversations:
                 if taken is None:
                     continue
                 stored, outside = taken
-                self._remember(key, stored.session_id, asked)
+                self._remember(key, asked)
                 try:
                     yield from turn.resume(store, memory.models, memory.index, key, stored, outside)
                 finally:
@@ -77,7 +79,11 @@ class Conversations:
 
     def close(self, asked: Asked) -> str | None:
         """End the conversation that a request belongs to, and return its session; None where nothing was said."""
+        asked = self._known_retry(asked)
+        if asked.is_retry:
+            return None
         key, _ = self._place(replace(asked, messages=asked.messages[:-1]))
+        self._remember(key, asked)
         return self.memory.close(key)
 
     def _taken_in(
@@ -93,23 +99,23 @@ class Conversations:
             metadata = dict(asked.metadata)
             if count:
                 metadata["continues"] = {"session_id": closed, "messages": count}
-            known: list[Seen] = []
-            start = count
+            start, follows = count, None
         else:
             transcript = store.sessions.transcript(session_id, key)
             metadata = {}
             known = self._seen(transcript)
-            at, start = resent.aligned(known, sent)
-            gone = known[at + start :]
-            answered = asked.is_retry and not any(one.role == "user" for one in gone)
-            if gone and not answered and not _superseded(memory, transcript, gone, key):
+            found = resent.aligned(known, sent)
+            start, follows = found.start, _follows(known, found)
+            answered = asked.is_retry and not any(one.role == "user" for one in found.gone)
+            if found.gone and not answered and not _superseded(memory, transcript, found.gone, key):
                 return None
         outside = _with_what_was_before(memory, asked, start if fresh else 0)
         for wire in asked.messages[start:]:
-            stored = store.transcripts.append_turn(key, session_id, fresh, wire, "default", metadata)
+            told = wire if follows is None else {**wire, resent.FOLLOWS: follows}
+            stored = store.transcripts.append_turn(key, session_id, fresh, told, "default", metadata)
             if stored is None:
                 return None
-            fresh = False
+            fresh, follows = False, None
         return _asked_again(memory, key, session_id, new=start < len(sent) and sent[-1].role == "user"), outside
 
     def _seen(self, transcript: Transcript) -> list[Seen]:
@@ -136,7 +142,7 @@ class Conversations:
             return PREFIX + asked.key, self._closed_of(PREFIX + asked.key, asked)
         if asked.is_retry:
             with self._guard:
-                return self._retries[asked.retry], ""
+                return self._retries[asked.retry][0], ""
         found = self._by_history(resent.sent(asked.messages))
         if found is None:
             return f"{PREFIX}{new_session_id()[:10]}", ""
@@ -155,42 +161,86 @@ class Conversations:
         return ""
 
     def _by_history(self, sent: Sequence[Seen]) -> tuple[str, str] | None:
-        """The conversation that begins like this, up to its latest answer that is known."""
+        """The conversation that begins like this, up to its latest answer that is known.
+
+        Of several that begin so the one that was not gone on with is meant: two chats may open alike.
+        """
         marks = resent.marks(sent)
         if not marks:
             return None
         with self._guard:
-            if self._marks is None:
-                self._marks = {}
-                own = [line for line in self.memory.sessions() if line.key.startswith(PREFIX)]
-                for line in reversed(own[:_SESSIONS_LOOKED_AT]):
-                    self._take_marks(line.key, line.session_id)
-            return next((self._marks[mark] for mark in reversed(marks) if mark in self._marks), None)
+            known = self._known_marks()
+            mark = next((mark for mark in reversed(marks) if mark in known), None)
+            if mark is None:
+                return None
+            alike = known[mark]
+            again = [s for s in alike if self._ends.get(s) == _question(sent)]
+            ending = [s for s in alike if self._ends.get(s) == mark]
+            session_id = (again or ending or list(alike))[-1]
+            if mark == marks[-1]:
+                self._ends[session_id] = _question(sent)  # it is being gone on with
+            return alike[session_id], session_id
+
+    def _known_marks(self) -> dict[str, dict[str, str]]:
+        """The sessions (with their keys) that each mark stands in."""
+        if self._marks is None:
+            self._marks = {}
+            own = [line for line in self.memory.sessions() if line.key.startswith(PREFIX)]
+            for line in reversed(own[:_SESSIONS_LOOKED_AT]):
+                self._take_marks(line.key, line.session_id)
+        return self._marks
 
     def _take_marks(self, key: str, session_id: str) -> None:
         seen = _virtual(self.memory, self.memory.store.sessions.transcript(session_id, key))
         if self._marks is not None:
-            self._marks |= dict.fromkeys(resent.marks(seen), (key, session_id))
+            marks = resent.marks(seen)
+            for mark in marks:
+                self._marks.setdefault(mark, {})[session_id] = key
+            self._ends[session_id] = marks[-1] if marks else ""
 
     def _note(self, key: str, session_id: str) -> None:
         with self._guard:
             if self._marks is not None:
                 self._take_marks(key, session_id)
 
-    def _remember(self, key: str, session_id: str, asked: Asked) -> None:
+    def _known_retry(self, asked: Asked) -> Asked:
+        """The request, as a retry only if it came before. Raises InvalidInput where its key came with another body."""
+        with self._guard:
+            known = self._retries.get(asked.retry)
+        if known is not None and known[1] != asked.body:
+            raise InvalidInput("this Idempotency-Key was sent with another body; a new request needs a new key")
+        return replace(asked, is_retry=asked.is_retry and known is not None)
+
+    def _remember(self, key: str, asked: Asked) -> None:
         if asked.retry:
             with self._guard:
-                self._retries[asked.retry] = key
+                self._retries[asked.retry] = (key, asked.body)
                 while len(self._retries) > _RETRIES_KEPT:
                     self._retries.popitem(last=False)
 
 
-def retry_mark(body: Mapping[str, Any], idempotency_key: str) -> str:
+def _question(sent: Sequence[Seen]) -> str:
+    """What tells a history with its newest question: the same again is a retry, or an answer asked for anew."""
+    text = "\0".join(f"{one.role} {one.text} {one.other}" for one in sent)
+    return f"asked {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+
+
+def digest_of(body: Mapping[str, Any]) -> str:
     """By what a request that is sent again is known."""
-    if idempotency_key:
-        return f"key {idempotency_key}"
     text = json.dumps(body, sort_keys=True, ensure_ascii=False)
-    return f"body {hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def after_new(messages: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """What was said since `/new`, of a history that still holds it and what was answered to it."""
+    at = max((at for at, m in enumerate(messages[:-1]) if is_new(m)), default=-1)
+    rest = messages[at + 1 :]
+    return tuple(rest[1:] if at >= 0 and rest[0].get("role") == "assistant" else rest)
+
+
+def is_new(message: Mapping[str, Any]) -> bool:
+    """Whether a message asks for a new conversation."""
+    return message.get("role") == "user" and text_of(message.get("content")).strip() == "/new"
 
 
 def _check(messages: Sequence[Mapping[str, Any]]) -> None:
@@ -214,13 +264,20 @@ def _virtual(memory: Memory, transcript: Transcript) -> list[Seen]:
     return own
 
 
+def _follows(known: Sequence[Seen], found: resent.Aligned) -> int | None:
+    """What the first new message follows, where that is not simply the last that stands."""
+    standing = len(known) - len(found.gone)
+    if not standing or (found.last == standing - 1 and known[found.last].n):
+        return None
+    return known[found.last].n if found.last >= 0 else 0
+
+
 def _superseded(memory: Memory, transcript: Transcript, gone: Sequence[Seen], key: str) -> bool:
     """Mark what the client has edited away or asks for again; False where that lies in a closed session."""
-    if gone[0].n == 0:
+    if any(one.n == 0 for one in gone):
         memory.store.transcripts.begin_close(key, transcript.session_id)
         return False
-    record = {"_type": "superseded", "session_id": transcript.session_id, "n": [gone[0].n, transcript.last_n]}
-    memory.store.transcripts.append_records(key, transcript.session_id, [record])
+    supersede(memory.store, transcript, key, [one.n for one in gone])
     return True
 
 

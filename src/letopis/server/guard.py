@@ -30,6 +30,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN = ("/health", "/ready")
 MCP = "/mcp"
+UNDOABLE = "/api/facts/"  # what is removed there can be taken back
 PAGES, ENTER, STATIC = "/library", "/library/enter", "/library/static/"
 _STRANGER = Visitor("", "", "")
 _LOG = logging.getLogger("letopis.server")
@@ -70,6 +71,7 @@ class Guard:
     ) -> None:
         self._app, self._workspaces = app, workspaces
         self._hosts, self._limits = frozenset(h.casefold() for h in (*LOOPBACK, *hosts)), limits or Limits()
+        self._named = self._hosts - set(LOOPBACK)
         self._counted: dict[str, Counted] = {}
         self.doors = Doors(workspaces)
         self.requests: dict[tuple[str, int], int] = {}
@@ -105,7 +107,10 @@ class Guard:
             return
         visitor = _STRANGER
         if path != ENTER:
-            visitor = self._visitor(scope, headers)
+            try:
+                visitor = self._visitor(scope, headers)
+            except LetopisError as error:
+                raise Refused(status_of(error), str(error)) from None
             _check_scope(visitor, method, path)
             scope.setdefault("state", {}).update(visitor=visitor, opened=await self._opened(visitor))
         self._check_body(method, headers)
@@ -121,8 +126,12 @@ class Guard:
         if host not in self._hosts:
             raise Refused(421, f"this server does not answer for the name {host!r}; start it with --allow-host to")
         origin = headers.get("origin")
-        if origin is not None and _hostname(origin) not in self._hosts:
+        if origin is not None and not self._is_own(origin, headers.get("host", "")):
             raise Refused(403, f"pages of {origin[:100]!r} are not let in")
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether a page is ours: of this very address, port included, or of a name that the server was started for."""
+        return _address_of(origin) == host.casefold() or _hostname(origin) in self._named
 
     def _visitor(self, scope: Scope, headers: dict[str, str]) -> Visitor:
         given = headers.get("authorization", "")
@@ -206,6 +215,13 @@ class Guard:
         _LOG.info(json.dumps(record))
 
 
+def _address_of(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.casefold()
+    except ValueError:
+        return ""
+
+
 def _is_page(path: str) -> bool:
     return path in ("/", PAGES) or path.startswith(f"{PAGES}/")
 
@@ -217,7 +233,8 @@ def _address(scope: Scope) -> str:
 
 def _check_scope(visitor: Visitor, method: str, path: str) -> None:
     """What a key may do; the tools of MCP are chosen by the scope themselves."""
-    needed = "read" if method in _READING or path == MCP else "admin" if method == "DELETE" else "write"
+    for_good = method == "DELETE" and not path.startswith(UNDOABLE)
+    needed = "read" if method in _READING or path == MCP else "admin" if for_good else "write"
     if not allows(visitor.scope, needed):
         raise Refused(403, f"this needs a key with the scope {needed}; this one has {visitor.scope}")
 

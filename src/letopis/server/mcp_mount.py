@@ -1,5 +1,6 @@
 """MCP over HTTP inside the whole server: every key reaches its own workspace, and the tools that its scope allows."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,8 @@ import anyio.abc
 
 from letopis.server import mcp_server
 from letopis.server.guard import Receive, Scope, Send
+
+_LOG = logging.getLogger("letopis.server")
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -44,12 +47,19 @@ class Mounted:
                 assert self._tasks is not None
                 # the guard has checked the names of hosts and origins
                 manager = StreamableHTTPSessionManager(mcp_server.server(memory, allowed))
-                await self._tasks.start(_run, manager)
                 self._managers[(name, allowed)] = manager
+                await self._tasks.start(self._run, (name, allowed), manager)
             return manager
 
-
-async def _run(manager: "StreamableHTTPSessionManager", *, task_status: anyio.abc.TaskStatus[None]) -> None:
-    async with manager.run():
-        task_status.started()
-        await anyio.sleep_forever()
+    async def _run(
+        self, key: tuple[str, str], manager: "StreamableHTTPSessionManager", *, task_status: anyio.abc.TaskStatus[None]
+    ) -> None:
+        """Keep one server running; its end is the end of no other, and the next request makes it anew."""
+        try:
+            async with manager.run():
+                task_status.started()
+                await anyio.sleep_forever()
+        except Exception:  # noqa: BLE001 (one that ends must not end the others)
+            _LOG.exception("an MCP server ended")
+        finally:
+            self._managers.pop(key, None)

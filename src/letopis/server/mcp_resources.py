@@ -50,14 +50,14 @@ def _all(memory: Memory) -> Iterator[Shown]:
         yield Shown(f"{SCHEME}://session/{line.session_id}", line.slug or line.key, about, "text/plain")
     for name in memory.store.notes.names():
         if name != "memory/MEMORY.md":
-            yield Shown(f"{SCHEME}://note/{quote(name)}", name, "A note of the memory.")
+            yield Shown(_note_uri(name), name, "A note of the memory.")
 
 
 def read(memory: Memory, uri: str) -> tuple[str, str]:
     """The text at an address and its media type. Raises InvalidInput where there is nothing."""
-    parts = urlsplit(uri)
-    place, rest = parts.netloc, unquote(parts.path.lstrip("/"))
     try:
+        parts = urlsplit(uri)
+        place, rest = parts.netloc, unquote(parts.path.lstrip("/"), errors="surrogateescape")
         if parts.scheme == SCHEME and place == "user" and not rest:
             return _user(memory), "text/markdown"
         if parts.scheme == SCHEME and place == "facts" and not rest:
@@ -68,7 +68,14 @@ def read(memory: Memory, uri: str) -> tuple[str, str]:
             return _session(memory, rest, parse_qs(parts.query).get("start", ["1"])[0]), "text/plain"
     except (SessionNotFound, OutsideWorkspace) as error:
         raise InvalidInput(str(error)) from None
+    except ValueError:
+        raise InvalidInput(f"{uri[:200]!r} is no address of a resource") from None
     raise InvalidInput(f"there is nothing at {uri!r}; list the resources to see what there is")
+
+
+def _note_uri(name: str) -> str:
+    """The address of a note; a name that is no valid text keeps its bytes."""
+    return f"{SCHEME}://note/{quote(name, errors='surrogateescape')}"
 
 
 def _user(memory: Memory) -> str:
@@ -110,12 +117,12 @@ def stamps(memory: Memory) -> Mapping[str, str]:
     root = memory.store.workspace.root
     found = {line.uri: "" for line in _all(memory)}
     places = {USER: "USER.md", FACTS: "memory/MEMORY.md"}
-    places |= {f"{SCHEME}://note/{quote(name)}": name for name in memory.store.notes.names()}
+    places |= {_note_uri(name): name for name in memory.store.notes.names()}
     for uri, name in places.items():
         try:
             stat = (root / name).stat()
             found[uri] = f"{stat.st_mtime_ns} {stat.st_size}"
-        except FileNotFoundError:
+        except OSError:
             found[uri] = ""
     for line in memory.sessions():
         found[f"{SCHEME}://session/{line.session_id}"] = f"{line.state} {line.message_count}"

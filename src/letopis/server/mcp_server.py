@@ -4,6 +4,7 @@ Sync handlers run in threads; nothing but the protocol is written to standard ou
 """
 
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import resources as package
@@ -23,6 +24,7 @@ from letopis.memory import Memory
 from letopis.server import mcp_resources
 from letopis.server.crossing import in_thread
 
+_LOG = logging.getLogger("letopis.server")
 LOOK_EVERY = 2.0  # seconds between looks at what has changed
 PROMPTS = {
     "recall": ("What the memory knows about a topic.", [("topic", "what to find out about")]),
@@ -87,12 +89,18 @@ class Edge:
 
     async def subscribe(self, ctx: Handled, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """Notices of one resource, for hosts that ask the older way."""
-        self._watched.setdefault(str(params.uri), set()).add(ctx.session)
+        uri = str(params.uri)
+        if uri not in await self.stamps():
+            raise MCPError(types.INVALID_PARAMS, f"there is nothing at {uri[:200]!r} to be told of")
+        self._watched.setdefault(uri, set()).add(ctx.session)
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Handled, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         """No more notices."""
-        self._watched.get(str(params.uri), set()).discard(ctx.session)
+        watching = self._watched.get(str(params.uri), set())
+        watching.discard(ctx.session)
+        if not watching:
+            self._watched.pop(str(params.uri), None)
         return types.EmptyResult()
 
     async def prompts(self, ctx: Handled, params: Any) -> types.ListPromptsResult:
@@ -129,7 +137,11 @@ class Edge:
         """Tell the hosts what has changed since these stamps, whoever changed it."""
         while True:
             await anyio.sleep(LOOK_EVERY)
-            now = await self.stamps()
+            try:
+                now = await self.stamps()
+            except Exception:  # noqa: BLE001 (it must go on looking)
+                _LOG.exception("the resources could not be looked at")  # the next look may be able to
+                continue
             if now.keys() != before.keys():
                 await self.bus.publish(ResourcesListChanged())
             for uri in (uri for uri in now if now[uri] != before.get(uri, now[uri])):

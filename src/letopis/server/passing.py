@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from letopis.settings.tree import ModelSettings
 
 _ENDPOINT = "https://api.openai.com/v1"
-_KEPT = ("content-type", "retry-after", "x-request-id")
+_KEPT = ("content-type", "content-encoding", "retry-after", "x-request-id")
 
 
 @cache
@@ -22,18 +22,25 @@ def _verified() -> ssl.SSLContext:
 
 async def through(settings: ModelSettings, body: Mapping[str, Any]) -> Response:
     """Ask the upstream of the workspace and hand its answer on, byte by byte."""
+    if not settings.base_url and not settings.name:
+        return _unavailable("no model is configured here, so there is nothing to pass requests on to")
     address = f"{(settings.base_url or _ENDPOINT).rstrip('/')}/chat/completions"
     sent = {**body, "model": settings.name if body.get("model") in (None, "", "letopis") else body["model"]}
     client = httpx2.AsyncClient(timeout=settings.timeout, verify=_verified())
     request = client.build_request(
-        "POST", address, json=sent, headers={"authorization": f"Bearer {settings.api_key or 'none'}"}
+        "POST",
+        address,
+        json=sent,
+        headers={
+            "authorization": f"Bearer {settings.api_key or 'none'}",
+            "accept-encoding": "identity",
+        },
     )
     try:
         answer = await client.send(request, stream=True)
     except httpx2.HTTPError as error:
         await client.aclose()
-        message = f"the upstream {address} cannot be reached ({type(error).__name__}); check model.base_url"
-        return JSONResponse({"error": {"message": message, "type": "api_error", "code": None}}, status_code=503)
+        return _unavailable(f"the upstream {address} cannot be reached ({type(error).__name__}); check model.base_url")
 
     async def bytes_() -> AsyncIterator[bytes]:
         try:
@@ -45,3 +52,7 @@ async def through(settings: ModelSettings, body: Mapping[str, Any]) -> Response:
 
     headers = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
     return StreamingResponse(bytes_(), status_code=answer.status_code, headers=headers)
+
+
+def _unavailable(message: str) -> Response:
+    return JSONResponse({"error": {"message": message, "type": "api_error", "code": None}}, status_code=503)

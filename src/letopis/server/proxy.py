@@ -20,14 +20,15 @@ from letopis.llm import ChatModel
 from letopis.llm.openai_client import OpenAIModel
 from letopis.model.messages import check, text_of
 from letopis.server import passing
-from letopis.server.conversations import Asked, retry_mark
+from letopis.server.conversations import Asked, after_new, digest_of, is_new
 from letopis.server.crossing import in_thread, items
-from letopis.server.problems import status_of
+from letopis.server.problems import encoded, status_of
 from letopis.server.workspaces import Opened
 from letopis.turn import Done, Event, Failed, Handed, Outside, TextDelta
 
 router = APIRouter()
 OWN_MODEL = "letopis"
+_JSON = "application/json"
 _OURS = frozenset(("model", "messages", "stream", "stream_options", "tools", "user", "metadata", "n", "tool_choice"))
 
 
@@ -77,11 +78,10 @@ async def completions(request: Request) -> Response:
     if request.headers.get("x-letopis-memory", "").strip().casefold() == "off":
         return await passing.through(opened.memory.store.settings.model, body)
     try:
-        call = _read(opened, body, request.headers)
+        call = await in_thread(_read, opened, body, request.headers)
     except InvalidInput as error:
         return _error(400, str(error))
-    newest = call.asked.messages[-1] if call.asked.messages else {}
-    if newest.get("role") == "user" and text_of(newest.get("content")).strip() == "/new":
+    if call.asked.messages and is_new(call.asked.messages[-1]):
         return await _closed(opened, call)
     events = _Events(items(opened.conversations.answer(call.asked)), call.model)
     try:
@@ -91,8 +91,9 @@ async def completions(request: Request) -> Response:
 
 
 async def _body(request: Request) -> dict[str, Any]:
+    data = await request.body()
     try:
-        body = json.loads(await request.body())
+        body = await in_thread(_parsed, data)
     except (ValueError, RecursionError):
         raise InvalidInput("the body is not valid JSON") from None
     if not isinstance(body, dict):
@@ -100,12 +101,24 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
+def _parsed(data: bytes) -> Any:
+    """JSON that can be sent on: no number that is none, no half of a character."""
+    body = json.loads(data, parse_constant=_refused)
+    if b"\\ud" in data.lower():
+        json.dumps(body, ensure_ascii=False).encode()
+    return body
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
 def _read(opened: Opened, body: Mapping[str, Any], headers: Mapping[str, str]) -> Call:
     """What is asked. Raises InvalidInput."""
     given = body.get("messages")
     if not isinstance(given, list) or not given:
         raise InvalidInput("messages must be a list with at least one message")
-    messages = [check(message) for message in given]
+    messages = [_checked(message) for message in given]
     if body.get("n") not in (None, 1):
         raise InvalidInput("n must be 1: a conversation that is remembered has one answer")
     tools = body.get("tools") or []
@@ -117,19 +130,24 @@ def _read(opened: Opened, body: Mapping[str, Any], headers: Mapping[str, str]) -
     if tools and "tool_choice" in body:
         extra["tool_choice"] = body["tool_choice"]
     name = str(body.get("model") or "")
-    outside = Outside(system, tuple(tools), extra, _model(opened, name))
-    retry = retry_mark(body, headers.get("idempotency-key", ""))
-    again = bool(headers.get("idempotency-key")) or headers.get("x-stainless-retry-count", "0").strip() not in ("", "0")
-    asked = Asked(
-        tuple(m for m in messages if m["role"] not in ("system", "developer")),
-        outside,
-        _key(body, headers),
-        retry,
-        again,
-    )
+    outside = Outside(system, tuple(tools), extra, _model(opened, name), takes_cuts=True)
+    digest, named = digest_of(body), headers.get("idempotency-key", "")
+    again = bool(named) or headers.get("x-stainless-retry-count", "0").strip() not in ("", "0")
+    said = after_new([m for m in messages if m["role"] not in ("system", "developer")])
+    asked = Asked(said, outside, _key(body, headers), f"key {named}" if named else f"body {digest}", digest, again)
     options = body.get("stream_options")
     with_usage = isinstance(options, Mapping) and options.get("include_usage") is True
     return Call(asked, name or OWN_MODEL, body.get("stream") is True, with_usage)
+
+
+def _checked(message: object) -> Mapping[str, Any]:
+    """A message that can be kept and sent on. Raises InvalidInput."""
+    wire = check(message)
+    if not isinstance(wire.get("tool_calls") or [], list):
+        raise InvalidInput("tool_calls must be a list")
+    if not isinstance(wire.get("content") or "", str | list):
+        raise InvalidInput(f"the content of a message must be a text or a list of parts, not {wire['content']!r:.80}")
+    return wire
 
 
 def _key(body: Mapping[str, Any], headers: Mapping[str, str]) -> str:
@@ -152,7 +170,10 @@ def _model(opened: Opened, name: str) -> ChatModel | None:
 
 
 async def _closed(opened: Opened, call: Call) -> Response:
-    session_id = await in_thread(opened.conversations.close, call.asked)
+    try:
+        session_id = await in_thread(opened.conversations.close, call.asked)
+    except LetopisError as error:
+        return _failure(error)
     opened.worker.notify()
     text = "A new conversation begins." if session_id else "Nothing was said yet; this is a new conversation."
 
@@ -190,9 +211,9 @@ class _Events:
                         text += piece
                     case Failed(error):
                         return _failure(error)
-                    case Done(_, session_id, _, usage):
+                    case Done(_, session_id, _, usage, finish):
                         message: dict[str, Any] = {"role": "assistant", "content": text or event.text, "refusal": None}
-                        return self._completion(message, "stop", usage, session_id)
+                        return self._completion(message, finish, usage, session_id)
                     case Handed(calls, _, session_id, _, usage):
                         wires = [_wire(call) for call in calls]
                         message = {"role": "assistant", "content": text or None, "tool_calls": wires, "refusal": None}
@@ -202,9 +223,8 @@ class _Events:
     def _completion(self, message: dict[str, Any], finish: str, usage: tuple[int, int], session_id: str) -> Response:
         choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
         body = {"id": self._id, "object": "chat.completion", "created": self._created, "model": self._model}
-        return JSONResponse(
-            {**body, "choices": [choice], "usage": _usage(usage)}, headers={"x-letopis-session-id": session_id or "-"}
-        )
+        record = {**body, "choices": [choice], "usage": _usage(usage)}
+        return Response(encoded(record), headers={"x-letopis-session-id": session_id or "-"}, media_type=_JSON)
 
     async def _lines(self, first: Event, with_usage: bool) -> AsyncIterator[bytes]:
         yield self._chunk({"role": "assistant", "content": ""})
@@ -229,8 +249,8 @@ class _Events:
                 body = error.upstream[1] if isinstance(error, ModelError) and error.upstream else None
                 own = {"message": str(error), "type": "api_error", "code": None}
                 yield _line({"error": body if isinstance(body, Mapping) else own})
-            case Done(_, _, _, usage):
-                yield from self._end("stop", usage, with_usage)
+            case Done(_, _, _, usage, finish):
+                yield from self._end(finish, usage, with_usage)
             case Handed(calls, _, _, _, usage):
                 wires = [{"index": at, **_wire(call)} for at, call in enumerate(calls)]
                 yield self._chunk({"tool_calls": wires})
@@ -266,15 +286,12 @@ def _failure(error: LetopisError) -> Response:
     """The upstream's own error where there is one, else ours in the same form."""
     if isinstance(error, ModelError) and error.upstream is not None:
         status, body = error.upstream
-        return JSONResponse({"error": body if body is not None else {"message": str(error)}}, status_code=status)
+        record = {"error": body if body is not None else {"message": str(error)}}
+        return Response(encoded(record), status, media_type=_JSON)
     return _error(400 if isinstance(error, InvalidInput) else status_of(error), str(error))
 
 
 def _error(status: int, message: str) -> Response:
     kind = "invalid_request_error" if status < 500 else "api_error"
     body = {"error": {"message": message, "type": kind, "param": None, "code": None}}
-    return Response(
-        json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
-        status_code=status,
-        media_type="application/json",
-    )
+    return Response(encoded(body), status, media_type=_JSON)

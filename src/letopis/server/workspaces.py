@@ -62,7 +62,7 @@ class Workspaces:
         """Whom a key belongs to; without one, the owner of the only workspace on this machine, if it has no keys."""
         if key:
             return self.of_hash(hash_of(key))
-        if self.several or not loopback or self._keys_of("").all():
+        if self.several or not loopback or self._keys_of("").guard():
             return None
         return Visitor("", "admin", "owner")
 

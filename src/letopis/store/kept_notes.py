@@ -49,10 +49,15 @@ class KeptNotes:
             files.replace(path, data)
             return True
 
-    def remove(self, name: str) -> list[str]:
-        """Remove a file, or all files below a folder; returns their names. They are kept among the backups."""
+    def remove(self, name: str, folder: bool = True) -> list[str]:
+        """Remove the file of a name, or where there is none all files below that folder; returns their names.
+
+        They are kept among the backups. Without `folder` only a file goes.
+        """
         with self._locks.hold("notes"):
-            gone = [one for one in self.names() if one == name or one.startswith(f"{name}/")]
+            every = self.names()
+            below = [one for one in every if one.startswith(f"{name}/")] if folder else []
+            gone = [name] if name in every else below
             for one in gone:
                 path = self._path(one)
                 self._keep(path, files.read(path))

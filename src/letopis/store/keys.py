@@ -38,6 +38,8 @@ class Keys:
         """Make a key; the text of it is told this once and kept nowhere. Raises InvalidInput."""
         if scope not in SCOPES:
             raise InvalidInput(f"the scope of a key is one of {', '.join(SCOPES)}, not {scope!r}")
+        if not name.strip():
+            raise InvalidInput("a key needs a name that says what it is for")
         text = _PREFIX + secrets.token_urlsafe(32)
         key = Key("k" + secrets.token_hex(4), name, scope, names.stamp(self._clock.now()), hash_of(text))
         record = {"id": key.id, "name": name, "scope": scope, "created": key.created, "hash": key.hash}
@@ -51,6 +53,13 @@ class Keys:
             raise InvalidInput(f"there is no key {id_!r}; `letopis keys list` shows those there are")
         files.append(self._path, jsonl.encode({"revoked": id_, "at": names.stamp(self._clock.now())}))
         return known
+
+    def guard(self) -> bool:
+        """Whether a key was ever made here: then nobody is let in without one, be the file damaged or all revoked."""
+        try:
+            return os.stat(self._path).st_size > 0
+        except FileNotFoundError:
+            return False
 
     def all(self) -> list[Key]:
         """The keys that open something, oldest first."""

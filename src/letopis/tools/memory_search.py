@@ -36,7 +36,7 @@ def _run(context: ToolContext, arguments: Arguments) -> Mapping[str, Any]:
         since=arguments.since,
         until=arguments.until,
         within=context.key if context.shared else None,
-        exclude=f"{context.session_id}#{context.n}",
+        exclude=f"{context.session_id}#{context.n}" if context.session_id else None,
     )
     found = dict(context.index.search(query).record())
     budget = context.store.settings.context_window_tokens // BUDGET_SHARE

@@ -39,6 +39,7 @@ class Done:
     session_id: str
     n: int
     usage: tuple[int, int] = (0, 0)
+    finish: str = "stop"
 
 
 @dataclass(frozen=True, slots=True)

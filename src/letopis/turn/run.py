@@ -39,16 +39,27 @@ _TRIES = 5
 MOST_LOOKUPS, MOST_WORDS = 2, 3
 LOOKUP_SHARE, EXPERIENCE_SHARE = 8, 16
 LONGEST_NOTE = 600
+_CUTS = ("length", "content_filter")
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a program that talks through the memory brings to a turn: its system prompt, its tools, its parameters."""
+    """What a program that talks through the memory brings to a turn: its system prompt, its tools, its parameters.
+
+    `takes_cuts`: it set the limits itself, so an answer that reaches one is an answer.
+    """
 
     system: str = ""
     tools: tuple[Mapping[str, Any], ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     model: ChatModel | None = None
+    takes_cuts: bool = False
+
+    @property
+    def wants_data(self) -> bool:
+        """Whether the answer must be JSON and nothing beside it."""
+        wanted = self.extra.get("response_format")
+        return isinstance(wanted, Mapping) and wanted.get("type") in ("json_object", "json_schema")
 
     @property
     def names(self) -> frozenset[str]:
@@ -72,11 +83,17 @@ class _Turn:
     tools: Mapping[str, Tool] = field(default_factory=dict)
     text: str = ""
     lead: str = ""
+    opening: str = ""
     beside: str = ""
     looked: int = 0
     passes: list[dict[str, Any]] = field(default_factory=list)
     outside: Outside = field(default_factory=Outside)
     usage: tuple[int, int] = (0, 0)
+
+    @property
+    def shown(self) -> str:
+        """What the person has seen of the answer since the last message that was stored."""
+        return self.text if self.outside.wants_data else self.lead + self.text
 
     def transcript(self) -> Transcript:
         return self.store.sessions.transcript(self.session_id, self.key)
@@ -146,7 +163,7 @@ def _answer(
         yield TextDelta(text)
         yield Done(text, turn.session_id, stored.n)
         return
-    turn.tools = tools.available(store)
+    turn.tools = {name: tool for name, tool in tools.available(store).items() if name not in turn.outside.names}
     turn.lead = _carried_out(turn) if asked.new else ""  # a repeated message changes nothing
     turn.beside = _experience(turn, asked.new)
     try:
@@ -199,13 +216,14 @@ def _carried_out(turn: _Turn) -> str:
 
 
 def _keep_partial(turn: _Turn) -> None:
-    if turn.text.strip() or turn.lead:
-        turn.add({"role": "assistant", "content": turn.lead + turn.text, "interrupted": True})
+    if turn.shown.strip():
+        turn.add({"role": "assistant", "content": turn.shown, "interrupted": True})
 
 
 def _note(turn: _Turn) -> str:
     """What stands beside the newest message of the user: experience, and what the memory did with it."""
-    done = f"[done by the memory, and told to the user already: {shorten(turn.lead.strip(), LONGEST_NOTE)}]"
+    told_too = "" if turn.outside.wants_data else ", and told to the user already"
+    done = f"[done by the memory{told_too}: {shorten(turn.lead.strip(), LONGEST_NOTE)}]"
     return "".join(
         f"\n\n{part}" for part in (f"[{turn.beside}]" if turn.beside else "", done if turn.lead else "") if part
     )
@@ -222,7 +240,8 @@ def _told_to_the_model(messages: list[dict[str, Any]], note: str) -> list[dict[s
 
 
 def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
-    if turn.lead:
+    if turn.lead and not turn.outside.wants_data:
+        turn.opening = turn.lead
         yield TextDelta(turn.lead)
     specs = [tool.spec() for tool in turn.tools.values()]
     rounds = turn.store.settings.turn.max_tool_rounds
@@ -234,7 +253,7 @@ def _with_model(turn: _Turn, model: ChatModel) -> Iterator[Event]:
         if asked and not reply.tool_calls and turn.looked < MOST_LOOKUPS:
             _look_up(turn, reply.text, asked)
         elif not reply.tool_calls:
-            yield _kept(turn, model)
+            yield _kept(turn, model, reply.finish)
             return
         else:
             yield from _call_tools(turn, reply)
@@ -283,7 +302,7 @@ def _streamed(turn: _Turn, model: ChatModel, prompt: context.Prompt) -> Generato
     if shown := markers.rest():
         turn.text += shown
         yield TextDelta(shown)
-    return _usable(reply, model), markers.asked
+    return _usable(reply, model, turn.outside.takes_cuts), markers.asked
 
 
 def _look_up(turn: _Turn, text: str, asked: Sequence[str]) -> None:
@@ -304,18 +323,22 @@ def _look_up(turn: _Turn, text: str, asked: Sequence[str]) -> None:
     turn.text = ""
 
 
-def _kept(turn: _Turn, model: ChatModel) -> Done:
-    text = turn.lead + turn.text
-    if not text.strip():
+def _kept(turn: _Turn, model: ChatModel, finish: str) -> Done:
+    text = turn.shown
+    cut = finish in _CUTS
+    if not text.strip() and not cut:
         raise AnswerUnusable(f"model {model.name!r} asked again for what was looked up already; ask differently")
+    whole = text if turn.lead else turn.opening + text
     turn.lead = turn.text = ""
-    stored = turn.add({"role": "assistant", "content": text})
-    return Done(text, turn.session_id, stored.n, turn.usage)
+    stored = turn.add({"role": "assistant", "content": text} | ({"finish_reason": finish} if cut else {}))
+    return Done(whole, turn.session_id, stored.n, turn.usage, finish if cut else "stop")
 
 
-def _usable(reply: Reply | None, model: ChatModel) -> Reply:
+def _usable(reply: Reply | None, model: ChatModel, takes_cuts: bool) -> Reply:
     if reply is None:
         raise AnswerUnusable(f"the answer of model {model.name!r} was cut off; ask again")
+    if takes_cuts and reply.finish in _CUTS:
+        return reply
     if reply.finish == "length":
         raise AnswerUnusable(
             f"the answer of model {model.name!r} was cut at model.max_tokens; raise it, or ask for less"
@@ -332,13 +355,12 @@ def _call_tools(turn: _Turn, reply: Reply) -> Iterator[Event]:
     theirs = [call for call in reply.tool_calls if call.name in turn.outside.names]
     ours = [call for call in reply.tool_calls if call.name not in turn.outside.names]
     calls = [_wire_of(call) for call in reply.tool_calls]
-    wire: dict[str, Any] = {"role": "assistant", "content": turn.lead + reply.text or None, "tool_calls": calls}
+    wire: dict[str, Any] = {"role": "assistant", "content": turn.shown or None, "tool_calls": calls}
     if theirs:
-        turn.lead = ""
         turn.add(wire | ({"unseen_calls": [call.id for call in ours]} if ours else {}))
     else:
-        turn.add({**wire, "content": reply.text or None, "unseen": True})
-    turn.text = ""
+        turn.add({**wire, "unseen": True})
+    turn.text = turn.lead = ""
     where = ToolContext(turn.store, turn.index, turn.key, turn.session_id, turn.n, turn.shared, turn.background)
     for call in ours:
         yield ToolStarted(call.name, call.arguments)

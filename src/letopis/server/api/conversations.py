@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from letopis.errors import InvalidInput
 from letopis.lifecycle.lookup import record_of
+from letopis.memory import Memory
 from letopis.model.messages import ROLES
 from letopis.server.api.forms import (
     Cursor,
@@ -22,8 +23,10 @@ from letopis.server.api.forms import (
     told,
 )
 from letopis.server.crossing import in_thread
+from letopis.server.guard import Refused
 from letopis.server.workspaces import Opened
 from letopis.short_term.lookup import look_up
+from letopis.store.transcripts import Appended
 
 router = APIRouter(prefix="/api", tags=["memory"])
 
@@ -32,7 +35,9 @@ _ALL = 1 << 30
 
 
 class NewMessage(BaseModel):
-    """A message of a conversation, in OpenAI chat form."""
+    """A message of a conversation, in OpenAI chat form; further fields are kept with it as they are."""
+
+    model_config = ConfigDict(extra="allow")
 
     key: Key
     role: Literal[ROLES]  # type: ignore[valid-type]
@@ -45,10 +50,13 @@ class NewMessage(BaseModel):
 @router.post("/messages", status_code=201)
 async def append(request: Request, message: NewMessage) -> Response:
     """Keep a message; it is on disk when the answer comes."""
-    wire = {k: v for k, v in message.model_dump().items() if k in ("role", "content", "id", "name") and v is not None}
+    wire = message.model_dump(exclude_unset=True, exclude={"key", "session_id"})
 
     def stored() -> Mapping[str, Any]:
-        made = memory_of(request).append(message.key, wire, session_id=message.session_id)
+        memory = memory_of(request)
+        made = memory.append(message.key, wire, session_id=message.session_id)
+        if not made.new and not _is_the_same(memory, made, wire):
+            raise Refused(409, f"message {message.id!r} is known with other words; a new message needs a new id")
         return {"session_id": made.session_id, "n": made.n, "new": made.new}
 
     return told(await in_thread(stored), 201)
@@ -136,3 +144,8 @@ async def context(request: Request, key: Annotated[str, Query(min_length=1)]) ->
         return {**sizes, "blocks": blocks, "messages": prompt.messages}
 
     return told(await in_thread(read))
+
+
+def _is_the_same(memory: Memory, made: Appended, wire: Mapping[str, Any]) -> bool:
+    known = memory.store.sessions.transcript(made.session_id).message(made.n)
+    return known is None or known.stored.get("content") == wire.get("content")

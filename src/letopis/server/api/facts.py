@@ -5,7 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from letopis.lifecycle.remember import Known
 from letopis.lifecycle.tidy import undo
@@ -37,6 +37,14 @@ class NewFact(BaseModel):
 
     text: Text = Field(examples=["The report is due on 5 June"])
     section: str = ""
+
+
+class NewText(BaseModel):
+    """What a fact says from now on; it stays in its section."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Text = Field(examples=["The report is due on 8 June"])
 
 
 class Undo(BaseModel):
@@ -76,7 +84,7 @@ async def one_fact(request: Request, fact_id: str) -> Response:
 
 
 @router.put("/{fact_id}")
-async def replace_fact(request: Request, fact_id: str, fact: NewFact, if_match: Match = None) -> Response:
+async def replace_fact(request: Request, fact_id: str, fact: NewText, if_match: Match = None) -> Response:
     """Put a new text in the place of a fact; say which version you change."""
 
     def replaced() -> Mapping[str, Any]:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from hashlib import sha256
 from typing import Annotated, Any
 
 from fastapi import Header, Query, Request
 from fastapi.responses import Response
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from letopis.memory import Memory
 from letopis.model.facts import Fact
@@ -19,7 +20,15 @@ Text = Annotated[str, Field(min_length=1, max_length=1_000_000)]
 Key = Annotated[str, Field(min_length=1, max_length=500, examples=["telegram:12345"])]
 Limit = Annotated[int, Query(ge=1, le=500)]
 Cursor = Annotated[int, Query(ge=0, le=1 << 53, description="where to go on; `next` of the page before")]
-Day = Annotated[str | None, Query(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+
+
+def _real(day: str | None) -> str | None:
+    if day:
+        date.fromisoformat(day)
+    return day
+
+
+Day = Annotated[str | None, Query(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_real)]
 Match = Annotated[str | None, Header(alias="If-Match", description="the ETag of what you change")]
 
 

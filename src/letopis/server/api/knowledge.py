@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
+from letopis.model.search import KINDS
 from letopis.server.api.forms import (
     Cursor,
     Day,
@@ -27,7 +28,7 @@ async def search(
     scope: Literal["notes", "transcripts", "experience", "all"] = "all",
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
     key: str | None = None,
-    kind: str | None = None,
+    kind: Literal[KINDS] | None = None,  # type: ignore[valid-type]
     since: Day = None,
     until: Day = None,
 ) -> Response:

@@ -43,7 +43,7 @@ async def events(request: Request) -> StreamingResponse:
     async def lines() -> AsyncIterator[bytes]:
         seen, step = last, ""
         yield b": what the worker does\n\n"
-        while not await request.is_disconnected():
+        while not (request.app.state.stopping() or await request.is_disconnected()):
             for number, record in [one for one in list(opened.events) if one[0] > seen]:
                 seen = number
                 yield f"id: {number}\nevent: {record['event']}\ndata: {json.dumps(record)}\n\n".encode()

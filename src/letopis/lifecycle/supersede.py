@@ -1,0 +1,49 @@
+"""What a client has edited away or asked for again: marked in the transcript, and no longer the ground of a fact."""
+
+from collections.abc import Sequence
+
+from letopis.model.facts import Document
+from letopis.model.journal import Event
+from letopis.model.transcript import Transcript
+from letopis.store import Store
+from letopis.store.facts import new_event_id
+
+
+def supersede(store: Store, transcript: Transcript, key: str, gone: Sequence[int]) -> None:
+    """Mark these messages, given by the numbers that clients have seen, with what belongs to their turns.
+
+    The words stay in the transcript. A fact that rests on them alone is taken back, as one journalled
+    change that can be undone.
+    """
+    ranges = _ranges(transcript, sorted(gone))
+    session_id = transcript.session_id
+    records = [{"_type": "superseded", "session_id": session_id, "n": [first, last]} for first, last in ranges]
+    store.transcripts.append_records(key, session_id, records)
+    numbers = {f"{session_id}#{n}" for first, last in ranges for n in range(first, last + 1)}
+    if any(_rests_on(fact.sources, numbers) for fact in store.facts.view().facts):
+        store.facts.change("person", lambda document: _withdrawn(document, numbers), session_id)
+
+
+def _withdrawn(document: Document, numbers: set[str]) -> list[Event]:
+    gone = [fact for fact in document.facts if _rests_on(fact.sources, numbers)]
+    return [Event(new_event_id(), "removed", fact, None, "the message that told it was edited away") for fact in gone]
+
+
+def _rests_on(sources: Sequence[str], numbers: set[str]) -> bool:
+    return bool(sources) and all(source in numbers for source in sources)
+
+
+def _ranges(transcript: Transcript, gone: Sequence[int]) -> list[tuple[int, int]]:
+    """The numbers as ranges; what stands unseen between two of them, or after the last answer, goes with them."""
+    standing = [message.n for message in transcript.standing() if not message.internal]
+    seen = set(gone)
+    hidden = {m.n for m in transcript.messages if m.internal or m.stored.get("unseen") is True}
+    found: list[tuple[int, int]] = []
+    for first in gone:
+        last = first
+        while last + 1 <= transcript.last_n and (last + 1 in seen or last + 1 in hidden or last + 1 not in standing):
+            last += 1
+        if found and first <= found[-1][1]:
+            continue
+        found.append((first, last))
+    return found
