@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: chat test lint unit docs bench clean
+.PHONY: chat test lint unit docs screenshots bench clean
 
 chat: .venv/base
 	@if [ -t 0 ]; then $(BIN)/letopis chat; else $(BIN)/letopis demo; fi
@@ -17,11 +17,14 @@ lint: .venv/dev
 	$(BIN)/lint-imports
 	$(BIN)/cog --check docs/commands.md docs/settings.md
 
-unit: .venv/dev .venv/clients
+unit: .venv/dev .venv/clients .venv/chromium
 	$(BIN)/pytest
 
 docs: .venv/dev
 	$(BIN)/cog -r docs/commands.md docs/settings.md
+
+screenshots: .venv/dev .venv/chromium
+	$(BIN)/python -m tests.screenshots build/screenshots
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/append.py
@@ -41,6 +44,15 @@ bench: .venv/dev
 .venv/clients: tests/clients/package.json .venv/dev
 	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --no-package-lock --prefix tests/clients; \
 	else echo "npm was not found: the tests with npm's packages will be SKIPPED" >&2; fi
+	@touch $@
+
+# The browser of the tests. It is installed where that may be done; elsewhere its tests are skipped, and say so.
+.venv/chromium: .venv/dev
+	@if command -v chromium >/dev/null || command -v google-chrome >/dev/null || command -v chromium-browser >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null \
+	  || echo "chromium could not be installed: the browser tests will be SKIPPED" >&2; \
+	else echo "chromium was not found: the browser tests will be SKIPPED" >&2; fi
 	@touch $@
 
 clean:

@@ -21,3 +21,19 @@ def node(*arguments: str, home: Path) -> str:
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr or ran.stdout
     return ran.stdout
+
+
+CHROMIUM_ARGUMENTS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+)  # fmt: skip
+
+
+def chromium() -> str:
+    """The browser; tests that need one are skipped where none can be had."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip(
+            "NOT TESTED: this needs Chromium; `make test` installs it where it may (Debian: apt install chromium)"
+        )
+    return found

@@ -3,6 +3,7 @@
 One is placed where the topic changes, where data was updated, and after so many characters at the latest.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,16 +36,18 @@ def due(transcript: Transcript, index: Index | None) -> list[Due]:
     known = anchoring.values(entry.item for entry in anchoring.ledger(transcript.anchors))
     found: list[Due] = []
     pending: list[Message] = []
+    running = deque((m for m in told if topic_from <= m.n <= last and topics.counts(m)), maxlen=topics.SEEN)
     for turn in turns.split(m for m in told if m.n > last):
-        if turn[0].n > topic_from and _is_answered(turn, transcript):
-            running = [m for m in told if topic_from <= m.n < turn[0].n]
-            if _shifts(transcript, turn, running, index):
-                topic_from = turn[0].n
-                if pending:
-                    found.append(Due(tuple(pending), TOPIC_CHANGED, topic_from))
-                    known |= anchoring.values(anchoring.items(pending))
-                    pending = []
+        asked = turn[0].n > topic_from and _is_answered(turn, transcript)
+        if asked and _shifts(transcript, turn, list(running), index):
+            topic_from = turn[0].n
+            running.clear()
+            if pending:
+                found.append(Due(tuple(pending), TOPIC_CHANGED, topic_from))
+                known |= anchoring.values(anchoring.items(pending))
+                pending = []
         pending += turn
+        running.extend(m for m in turn if m.n >= topic_from and topics.counts(m))
         reason = anchoring.due(pending, known)
         if reason:
             found.append(Due(tuple(pending), reason, topic_from))
@@ -58,7 +61,7 @@ def _is_answered(turn: Sequence[Message], transcript: Transcript) -> bool:
 
 
 def _shifts(transcript: Transcript, turn: Sequence[Message], running: Sequence[Message], index: Index | None) -> bool:
-    spoken = [m for m in turn if m.spoken and m.text.strip()]
+    spoken = [m for m in turn if topics.counts(m)]
     if index is not None and index.has_vectors:
         try:
             return topics.shifts(spoken, running, lambda ns: index.meanings(transcript.session_id, ns), index.plain)

@@ -71,11 +71,16 @@ def shifts(turn: Sequence[Message], running: Sequence[Message], vectors: Vectors
     return probability(turn, running, vectors, plain) > _THRESHOLD
 
 
+def counts(message: Message) -> bool:
+    """Whether a message has a part in what a conversation is about."""
+    return message.spoken and bool(message.text.strip())
+
+
 def probability(
     turn: Sequence[Message], running: Sequence[Message], vectors: Vectors | None, plain: Plain | None
 ) -> float:
     """How probable it is that the topic changes with this turn, 0 to 1."""
-    running = [m for m in running if m.spoken and m.text.strip()][-SEEN:]
+    running = [m for m in running if counts(m)][-SEEN:]
     if not turn or not running:
         return 0.0
     own = set(content_stems(turn[0].text))

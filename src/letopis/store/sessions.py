@@ -9,6 +9,7 @@ from pathlib import Path
 
 from letopis.errors import OutsideWorkspace, SessionNotFound, Unreadable
 from letopis.model import names
+from letopis.model.messages import Message
 from letopis.model.session import SessionLine
 from letopis.model.transcript import Transcript
 from letopis.store.deletions import Deletions
@@ -18,6 +19,7 @@ from letopis.store.transcripts import Transcripts
 from letopis.store.workspace import Workspace
 
 _SHORTEST_ID = 4
+_OPENING = 1 << 16
 
 
 class Sessions:
@@ -93,6 +95,17 @@ class Sessions:
         line = self._index.indexed_line(session_id)
         if line is not None:
             yield self._workspace.inside(line.transcript_path)
+
+    def opening(self, line: SessionLine) -> list[Message]:
+        """The first messages of a session, as many as its first bytes hold; the file is not read whole."""
+        path = self._workspace.contained(self._workspace.inside(line.transcript_path))
+        try:
+            with path.open("rb") as file:
+                head = file.read(_OPENING)
+        except OSError as error:
+            raise Unreadable(f"{line.transcript_path} cannot be read: {error.strerror}") from None
+        whole = head if len(head) < _OPENING else head[: head.rfind(b"\n") + 1]
+        return Transcript().feed(whole).messages
 
     def closing(self) -> list[str]:
         """The ids of the sessions that wait to be archived, oldest first."""

@@ -19,7 +19,7 @@ from letopis.server.library import (
     sessions,
 )
 from letopis.server.library.page import STATIC as FILES
-from letopis.server.library.page import language_of, page, rendered
+from letopis.server.library.page import as_sent, language_of, rendered
 from letopis.settings import SystemClock
 
 _PARTS = (overview, entering, profile, facts, notes, sessions, search, context, experience, chat, health)
@@ -41,4 +41,4 @@ def problem_page(request: Request, status: int, detail: str) -> Response:
     """An error as a page."""
     today = SystemClock("").now().date()
     text = rendered("problem.html", language_of(request), today, request.url.path, status=status, detail=detail)
-    return page(request, text, status)
+    return as_sent(request, text, status)

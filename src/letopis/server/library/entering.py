@@ -10,7 +10,7 @@ from letopis.server.api.forms import told
 from letopis.server.crossing import in_thread
 from letopis.server.doors import COOKIE, IDLE, Doors
 from letopis.server.guard import PAGES, Refused
-from letopis.server.library.page import language_of, page, rendered
+from letopis.server.library.page import as_sent, language_of, rendered
 from letopis.settings import SystemClock
 
 router = APIRouter(include_in_schema=False)
@@ -27,7 +27,7 @@ async def ask(request: Request, next: str = PAGES) -> Response:
     """The page that asks for the key."""
     after = next if next == PAGES or next.startswith(f"{PAGES}/") else PAGES
     today = SystemClock("").now().date()
-    return page(request, rendered("enter.html", language_of(request), today, request.url.path, after=after))
+    return as_sent(request, rendered("enter.html", language_of(request), today, request.url.path, after=after))
 
 
 @router.post("/library/enter")

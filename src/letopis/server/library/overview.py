@@ -15,6 +15,7 @@ from letopis.server.library.titles import title_of
 
 router = APIRouter(include_in_schema=False)
 _LATELY = 12
+_TOLD = ("http:told", "mcp:told", "cli:remember")  # what is told there stands among the facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def _lately(memory: Memory) -> list[Happened]:
     ]
     talks = [
         Happened(line.updated_at, line.state, title_of(memory, line), f"/library/sessions/{line.session_id}")
-        for line in memory.store.sessions.all()[:_LATELY]
+        for line in [line for line in memory.store.sessions.all() if line.key not in _TOLD][:_LATELY]
     ]
     return sorted(changes + talks, key=lambda one: one.at, reverse=True)[:_LATELY]
 

@@ -73,12 +73,12 @@ async def shown(request: Request, template: str, build: Build, status: int = 200
         return text, (time.perf_counter() - start) * 1000
 
     text, taken = await in_thread(made)
-    answer = page(request, text, status)
+    answer = as_sent(request, text, status)
     answer.headers["Server-Timing"] = f"page;dur={taken:.1f}"
     return answer
 
 
-def page(request: Request, text: str, status: int = 200) -> HTMLResponse:
+def as_sent(request: Request, text: str, status: int = 200) -> HTMLResponse:
     """A page as it is sent; a language chosen by the switch is kept in a cookie."""
     answer = HTMLResponse(text.encode("utf-8", "replace"), status, headers=dict(HEADERS))
     if request.query_params.get("language") in words.LANGUAGES:

@@ -32,13 +32,12 @@ def title_of(memory: Memory, line: SessionLine) -> str:
             heading = first_heading(memory.store.notes.read(line.memory_path) or "")
             if heading:
                 return heading
-        if line.state != "archived":
-            said = memory.store.sessions.transcript(line.session_id, line.key).messages
-            first = next((m.text for m in said if m.role == "user" and m.spoken and m.text.strip()), "")
-            return shorten(one_line(first), _LONGEST) or line.key
+        said = memory.store.sessions.opening(line)
+        first = next((m.text for m in said if m.role == "user" and m.spoken and m.text.strip()), "")
+        return shorten(one_line(first), _LONGEST) or line.key
     except LetopisError:
         pass  # the health page names what cannot be read
-    return line.slug.replace("-", " ") or line.key
+    return line.key
 
 
 def first_heading(text: str) -> str:

@@ -6,6 +6,7 @@ const steps = document.getElementById("steps");
 const tools = document.getElementById("tools").content;
 
 function bubble(role, text, label) {
+  talk.querySelector(".empty")?.remove();
   const box = Object.assign(document.createElement("div"), { className: `bubble ${role}` });
   const who = Object.assign(document.createElement("span"), { className: "visually-hidden", textContent: label });
   const said = Object.assign(document.createElement("span"), { textContent: text });

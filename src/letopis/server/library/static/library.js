@@ -1,7 +1,7 @@
 // What every page does: forms that send JSON with the version they change, questions before what
 // cannot be taken back, undo, and parts that are loaded when they are needed.
 
-const words = document.getElementById("words").dataset;
+const words = document.getElementById("library-words").dataset;
 const KEPT = "letopis-notice";
 
 /** Ask the server; returns the answer's status, JSON (or null) and headers. */
@@ -148,6 +148,8 @@ document.querySelectorAll("[data-events]").forEach((part) => {
   });
   addEventListener("pagehide", () => source.close());
 });
+
+document.querySelector(".places [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center", behavior: "instant" });
 
 const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
 sessionStorage.removeItem(KEPT);

@@ -8,6 +8,7 @@ const first = reader.querySelector(".part");
 const places = [];
 let typical = Math.max(400, first.getBoundingClientRect().height);
 const loading = new Map();
+document.documentElement.style.scrollBehavior = "auto"; // a jump over thousands of messages is a jump
 
 function place(at) {
   const part = document.createElement("div");
@@ -35,8 +36,15 @@ function release(part) {
   part.replaceChildren();
 }
 
+/** A part that is only passed by, while the bar is dragged, is not loaded. */
+const waiting = new Map();
+function wait(part, near) {
+  clearTimeout(waiting.get(part));
+  if (near) waiting.set(part, setTimeout(() => load(part), 80));
+}
+
 const watcher = new IntersectionObserver((entries) => {
-  for (const entry of entries) if (entry.isIntersecting) load(entry.target);
+  for (const entry of entries) wait(entry.target, entry.isIntersecting);
   const near = entries.filter((entry) => entry.isIntersecting).map((entry) => Number(entry.target.dataset.part));
   if (near.length) {
     const low = Math.min(...near) - FAR, high = Math.max(...near) + FAR;
