@@ -307,12 +307,13 @@ def test_the_first_lines_of_a_note_are_found_by_hosts(memory: Memory, folder: Pa
 
 
 @pytest.mark.slow
-def test_the_server_stops_at_once_while_somebody_listens(folder: Path) -> None:
+@pytest.mark.parametrize("command", [["serve"], ["library", "--no-browser"]])
+def test_the_server_stops_at_once_while_somebody_listens(folder: Path, command: list[str]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     started = subprocess.Popen(
-        [sys.executable, "-m", "letopis", "serve", "--workspace", str(folder), "--port", str(port)],
+        [sys.executable, "-m", "letopis", *command, "--workspace", str(folder), "--port", str(port)],
         stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert started.stderr is not None
@@ -326,6 +327,7 @@ def test_the_server_stops_at_once_while_somebody_listens(folder: Path) -> None:
             time.sleep(0.05)
     with httpx2.Client() as client, client.stream("GET", f"{address}/api/events", timeout=30) as stream:
         assert stream.status_code == 200
+        assert client.get(f"{address}/library", headers={"Accept": "text/html"}).status_code == 200
         start = time.monotonic()
         started.send_signal(signal.SIGTERM)
         for _ in stream.iter_bytes():

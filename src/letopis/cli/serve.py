@@ -2,6 +2,9 @@
 
 import logging
 import os
+import threading
+import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +15,8 @@ from letopis.cli.app import App, common
 from letopis.errors import WorkspaceError
 
 if TYPE_CHECKING:
+    import uvicorn
+
     from letopis.server.workspaces import Workspaces
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -25,19 +30,31 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A host name that the server answers for.")
 @common
 def command(app: App, host: str, port: int, root: Path | None, allow_host: tuple[str, ...]) -> None:
-    """Serve the memory over HTTP: the API, and a proxy for OpenAI-compatible clients (base URL …/v1)."""
-    if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-        raise WorkspaceError("this needs more packages; install them with: pip install 'letopis[server]'")
+    """Serve the memory over HTTP: pages (/library), the API, MCP (/mcp), and a proxy for clients (base URL …/v1)."""
+    check_packages()
     from letopis.server.workspaces import Workspaces
 
     workspaces = Workspaces(root or app.folder(), app.memory_in, several=root is not None)
     if not workspaces.keys() and (host not in LOOPBACK or root is not None):
         where = "several workspaces are" if root is not None else f"the address {host} is"
         raise WorkspaceError(f"{where} served to keys only; make one with `letopis keys add NAME`")
-    _run(workspaces, host, port, (*allow_host, *(() if host in LOOPBACK else (host,))))
+    run(workspaces, host, port, (*allow_host, *(() if host in LOOPBACK else (host,))))
 
 
-def _run(workspaces: "Workspaces", host: str, port: int, hosts: tuple[str, ...]) -> None:
+def check_packages() -> None:
+    """Raises WorkspaceError where the server's packages are not installed."""
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn", "jinja2", "markdown_it")):
+        raise WorkspaceError("this needs more packages; install them with: pip install 'letopis[server]'")
+
+
+def run(
+    workspaces: "Workspaces",
+    host: str,
+    port: int,
+    hosts: tuple[str, ...] = (),
+    started: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Serve until it is stopped; `started` is told the address when the server answers there."""
     import uvicorn
 
     from letopis.server.app import application
@@ -45,7 +62,8 @@ def _run(workspaces: "Workspaces", host: str, port: int, hosts: tuple[str, ...])
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    click.echo(f"Letopis on http://{host}:{port} (proxy: /v1, API: /api, Ctrl-C stops it)", err=True)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    click.echo(f"Letopis on {address} (pages: /library, API: /api, MCP: /mcp, proxy: /v1; Ctrl-C stops it)", err=True)
     server: uvicorn.Server
     app = application(workspaces, hosts, stopping=lambda: server.should_exit)
     server = uvicorn.Server(
@@ -54,7 +72,17 @@ def _run(workspaces: "Workspaces", host: str, port: int, hosts: tuple[str, ...])
             server_header=False,
         )
     )  # fmt: skip
+    if not workspaces.several:
+        threading.Thread(target=_tell_when_it_answers, args=(server, address, started), daemon=True).start()
     try:
         server.run()
     finally:
         workspaces.close()
+
+
+def _tell_when_it_answers(server: "uvicorn.Server", address: str, started: Callable[[str], None]) -> None:
+    while not server.started:
+        if server.should_exit:
+            return
+        time.sleep(0.05)
+    started(address)

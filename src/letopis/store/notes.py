@@ -4,13 +4,13 @@ A block is added once: it bears a mark, and a mark that stands in the note alrea
 What a person wrote into a note is never touched.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from letopis.errors import Unreadable
 from letopis.model.text import printable
 from letopis.store import files
+from letopis.store.listing import Listings
 from letopis.store.locks import Locks
 from letopis.store.workspace import Workspace
 
@@ -23,6 +23,7 @@ class Notes:
 
     def __init__(self, workspace: Workspace, locks: Locks) -> None:
         self._workspace, self._locks = workspace, locks
+        self._listings = Listings()
 
     def read(self, name: str) -> str | None:
         """The text of a note, or None where there is none. Raises Unreadable."""
@@ -40,18 +41,13 @@ class Notes:
         return sorted(name for name in found if raw or not name.endswith(_RAW))
 
     def _below(self, folder: Path, name: str) -> Iterator[str]:
-        try:
-            entries = os.scandir(folder)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        with entries:
-            for entry in entries:
-                if entry.name[0] == ".":
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    yield from self._below(Path(entry.path), f"{name}/{entry.name}")
-                elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
-                    yield f"{name}/{entry.name}"
+        for entry in self._listings.of(folder):
+            if entry.name[0] == ".":
+                continue
+            if entry.is_folder:
+                yield from self._below(folder / entry.name, f"{name}/{entry.name}")
+            elif entry.is_file and entry.name.endswith(".md"):
+                yield f"{name}/{entry.name}"
 
     def add_block(self, name: str, mark: str, heading: str, lines: Sequence[str], title: str) -> bool:
         """Add a block under its mark to the end of a note; lines that stand in the note already are left out.

@@ -10,6 +10,7 @@ from pathlib import Path
 from letopis.model import jsonl, session, summary
 from letopis.model.session import SessionLine
 from letopis.store import files
+from letopis.store.listing import Listings
 from letopis.store.locks import Locks
 from letopis.store.workspace import INDEX_PATH, Workspace
 
@@ -21,6 +22,7 @@ class SessionIndex:
 
     def __init__(self, workspace: Workspace, locks: Locks) -> None:
         self._workspace, self._locks = workspace, locks
+        self._listings = Listings()
         self._read_at: tuple[int, int] | None = None
         self._lines: dict[str, SessionLine] = {}
 
@@ -49,15 +51,10 @@ class SessionIndex:
     def unindexed(self, known: Iterable[str] | None = None) -> list[Path]:
         """The archives that no line of the index names."""
         named = set(known if known is not None else (i.transcript_path for i in self._indexed().values()))
-        try:
-            entries = sorted(os.scandir(self._workspace.archive), key=lambda e: e.name)
-        except FileNotFoundError:
-            return []
-        folder = self._workspace.relative(self._workspace.archive)
-        files_there = (e for e in entries if e.name.endswith(".jsonl") and e.name[0] != ".")
-        return [
-            Path(e.path) for e in files_there if f"{folder}/{e.name}" not in named and e.is_file(follow_symlinks=False)
-        ]
+        archive = self._workspace.archive
+        folder = self._workspace.relative(archive)
+        files_there = (e for e in self._listings.of(archive) if e.name.endswith(".jsonl") and e.name[0] != ".")
+        return [archive / e.name for e in files_there if e.is_file and f"{folder}/{e.name}" not in named]
 
     def put(self, line: SessionLine) -> None:
         """Add the line of a session, unless it stands so already."""

@@ -1,6 +1,6 @@
 """The first page: what is known, what happened lately, what the worker does, and what needs a person."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from letopis import checks
 from letopis.memory import Memory
+from letopis.model.session import SessionLine
 from letopis.server.library.page import shown
 from letopis.server.library.profile import looked_at
 from letopis.server.library.titles import title_of
@@ -47,7 +48,8 @@ async def attention(request: Request) -> Response:
     """What the doctor finds: a part of the first page that comes after it, because every file is looked at."""
 
     def view(memory: Memory) -> Mapping[str, Any]:
-        return {"findings": checks.examine(memory.store, memory.models)}
+        has_model = memory.models.background is not None
+        return {"findings": checks.examine(memory.store, memory.models), "unseen": memory.unseen() if has_model else 0}
 
     return await shown(request, "_attention.html", view)
 
@@ -71,13 +73,12 @@ def _view(memory: Memory) -> Mapping[str, Any]:
         "contested": contested,
         "memory_problem": facts.problem,
         "profile": looked_at(memory),
-        "unseen": memory.unseen(),
         "has_model": memory.models.chat is not None,
-        "lately": _lately(memory),
+        "lately": _lately(memory, lines),
     }
 
 
-def _lately(memory: Memory) -> list[Happened]:
+def _lately(memory: Memory, lines: Sequence[SessionLine]) -> list[Happened]:
     changes = [
         Happened(batch.at, event.op, event.text, f"/library/facts/{event.fact_id}", batch.by)
         for batch in memory.store.facts.batches()[-_LATELY:]
@@ -85,7 +86,7 @@ def _lately(memory: Memory) -> list[Happened]:
     ]
     talks = [
         Happened(line.updated_at, line.state, title_of(memory, line), f"/library/sessions/{line.session_id}")
-        for line in [line for line in memory.store.sessions.all() if line.key not in _TOLD][:_LATELY]
+        for line in [line for line in lines if line.key not in _TOLD][:_LATELY]
     ]
     return sorted(changes + talks, key=lambda one: one.at, reverse=True)[:_LATELY]
 
