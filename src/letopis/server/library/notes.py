@@ -21,6 +21,7 @@ Month = Annotated[str | None, Query(pattern=r"^\d{4}-\d{2}$")]
 Kind = Literal["", "fact", "archived", "summary", "raw", "daily", "digest", "note"]
 KINDS = ("summary", "daily", "digest", "raw", "archived", "note")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})")
+_HEADER = re.compile(r"^- \**(?:Session ID|Session Key|Ended At|Transcript|Session Index)\**:.*\n?", re.MULTILINE)
 _LINK = re.compile(r"\]\((?:\.\./)+(sessions/[^)\s]+)\)")
 
 
@@ -124,6 +125,6 @@ def _note(memory: Memory, name: str) -> Mapping[str, Any]:
 
 
 def _without_heading(text: str) -> str:
-    """The text without its first line, where that is the title which the page shows already."""
+    """The text without its title and the lines about its session, which the page shows in its own words."""
     first, _, rest = text.partition("\n")
-    return rest if first.startswith("# ") else text
+    return _HEADER.sub("", rest if first.startswith("# ") else text)

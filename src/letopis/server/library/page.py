@@ -1,5 +1,6 @@
 """How a page is made: in a thread, from a template, in the visitor's language, with headers that keep it to itself."""
 
+import gzip
 import hashlib
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from letopis.store.keys import allows
 
 STATIC = Path(__file__).parent / "static"
 LANGUAGE = "letopis_language"
+_LONG = 4_000  # bytes
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -65,22 +67,24 @@ async def shown(request: Request, template: str, build: Build, status: int = 200
     rights = {"may_write": allows(visitor.scope, "write"), "may_remove": allows(visitor.scope, "admin")}
     common = {**rights, "has_session": visitor.mark != "owner", "workspace": visitor.workspace}
 
-    def made() -> tuple[str, float]:
+    def made() -> tuple[Response, float]:
         start = time.perf_counter()
         memory = memory_of(request)
         today = memory.store.clock.now().date()
         text = rendered(template, language, today, request.url.path, **common, **build(memory))
-        return text, (time.perf_counter() - start) * 1000
+        return as_sent(request, text, status), (time.perf_counter() - start) * 1000
 
-    text, taken = await in_thread(made)
-    answer = as_sent(request, text, status)
+    answer, taken = await in_thread(made)
     answer.headers["Server-Timing"] = f"page;dur={taken:.1f}"
     return answer
 
 
 def as_sent(request: Request, text: str, status: int = 200) -> HTMLResponse:
-    """A page as it is sent; a language chosen by the switch is kept in a cookie."""
-    answer = HTMLResponse(text.encode("utf-8", "replace"), status, headers=dict(HEADERS))
+    """A page as it is sent, a long one compressed; a language chosen by the switch is kept in a cookie."""
+    data, headers = text.encode("utf-8", "replace"), {**HEADERS, "Vary": "Accept-Encoding, Accept-Language, Cookie"}
+    if len(data) > _LONG and "gzip" in request.headers.get("accept-encoding", ""):
+        data, headers["Content-Encoding"] = gzip.compress(data, 5, mtime=0), "gzip"
+    answer = HTMLResponse(data, status, headers=headers)
     if request.query_params.get("language") in words.LANGUAGES:
         answer.set_cookie(
             LANGUAGE, request.query_params["language"], max_age=365 * 86_400, httponly=True, samesite="strict", path="/"

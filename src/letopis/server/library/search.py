@@ -1,5 +1,6 @@
 """Search over everything, with what each hit was found by."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -23,6 +24,7 @@ class Shown:
     """A hit, where it is shown, and what it was found by: the name of a signal and its share of the score."""
 
     hit: Hit
+    text: str
     address: str
     why: tuple[tuple[str, float], ...]
 
@@ -56,7 +58,11 @@ async def search(
 
 
 def _hits(found: Found | None) -> list[Shown]:
-    return [Shown(hit, _address(hit), _why(hit)) for hit in found.hits] if found else []
+    return (
+        [Shown(hit, re.sub(r"^\s*(?:[-*+]|#+)\s+", "", hit.text), _address(hit), _why(hit)) for hit in found.hits]
+        if found
+        else []
+    )
 
 
 def _address(hit: Hit) -> str:
