@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -59,6 +60,7 @@ def run(
 
     from letopis.server.app import application
 
+    _check_free(host, port)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
@@ -78,6 +80,17 @@ def run(
         server.run()
     finally:
         workspaces.close()
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raises WorkspaceError where somebody listens already, or the address is not one of this machine."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, port))
+    except OSError as error:
+        raise WorkspaceError(f"{host}:{port} cannot be listened on ({error.strerror}); choose another --port") from None
 
 
 def _tell_when_it_answers(server: "uvicorn.Server", address: str, started: Callable[[str], None]) -> None:

@@ -26,6 +26,8 @@ def markdown(text: str, shift: int = 1) -> Markup:
 @cache
 def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
+    reader.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>\n')
+    reader.add_render_rule("table_close", lambda *_: "</table></div>\n")
     reader.validateLink = lambda url: bool(_ALLOWED.match(url))  # type: ignore[method-assign]
     return reader
 
