@@ -15,10 +15,10 @@ def shown(text: str) -> str:
 def applied(before: str, edited: str) -> str:
     """The file's new text. Lines that are the same stay as they were; new ones end as most lines of the file do."""
     old, new = _lines(before.removeprefix(_MARK)), _lines(shown(edited))
-    bare = [_ENDING.sub("", line) for line in old]
+    bare = [_ENDING.sub("", line).replace("\0", "\ufffd") for line in old]  # as a page gives it back
     ending = _usual_ending(old)
     out: list[str] = []
-    wanted = [line.rstrip("\n") for line in new]
+    wanted = [line.rstrip("\n").replace("\0", "\ufffd") for line in new]
     for tag, a, b, c, d in SequenceMatcher(None, bare, wanted, autojunk=False).get_opcodes():
         if tag == "equal":
             out += old[a:b]

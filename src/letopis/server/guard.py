@@ -31,7 +31,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 OPEN = ("/health", "/ready")
 MCP = "/mcp"
 UNDOABLE = "/api/facts/"  # what is removed there can be taken back
-PAGES, ENTER, STATIC = "/library", "/library/enter", "/library/static/"
+PAGES, ENTER, LEAVE, STATIC = "/library", "/library/enter", "/library/leave", "/library/static/"
 _STRANGER = Visitor("", "", "")
 _LOG = logging.getLogger("letopis.server")
 _READING = ("GET", "HEAD", "OPTIONS")
@@ -234,7 +234,7 @@ def _address(scope: Scope) -> str:
 def _check_scope(visitor: Visitor, method: str, path: str) -> None:
     """What a key may do; the tools of MCP are chosen by the scope themselves."""
     for_good = method == "DELETE" and not path.startswith(UNDOABLE)
-    needed = "read" if method in _READING or path == MCP else "admin" if for_good else "write"
+    needed = "read" if method in _READING or path in (MCP, LEAVE) else "admin" if for_good else "write"
     if not allows(visitor.scope, needed):
         raise Refused(403, f"this needs a key with the scope {needed}; this one has {visitor.scope}")
 

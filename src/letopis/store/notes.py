@@ -33,7 +33,7 @@ class Notes:
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise Unreadable(f"{name} is not UTF-8 at byte {error.start}; `letopis doctor --repair` mends it") from None
+            raise Unreadable(f"{name} is not UTF-8 at byte {error.start}; save it as UTF-8 in an editor") from None
 
     def names(self, raw: bool = False) -> list[str]:
         """The notes that may be read and searched, by name; with `raw` those of the raw archive too."""

@@ -6,11 +6,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
+from letopis.errors import NoSingleMatch
 from letopis.lifecycle.trace import trace
 from letopis.memory import Memory
 from letopis.model.facts import Fact
 from letopis.server.api.facts import event_record
 from letopis.server.api.forms import Day, etag_of, fact_record
+from letopis.server.guard import Refused
 from letopis.server.library.page import shown
 
 router = APIRouter(include_in_schema=False)
@@ -45,7 +47,10 @@ async def fact(request: Request, fact_id: str) -> Response:
     """One fact with its sources and changes."""
 
     def view(memory: Memory) -> Mapping[str, Any]:
-        found = trace(memory.store, fact_id)
+        try:
+            found = trace(memory.store, fact_id)
+        except NoSingleMatch:
+            raise Refused(404, f"there is no fact {fact_id[:100]!r}") from None
         events = [{"at": batch.at, "by": batch.by, **event_record(event)} for batch, event in reversed(found.events)]
         undone = {event.undoes for _, event in found.events}
         last = next((e.id for _, e in reversed(found.events) if e.id not in undone and not e.undoes), "")

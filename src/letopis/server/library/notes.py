@@ -3,6 +3,7 @@
 import calendar
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -83,7 +84,10 @@ def _weeks(month: str, counts: Mapping[str, int]) -> list[list[tuple[int, int, s
 
 def _day_of(name: str) -> str:
     found = _DAY.match(name.rpartition("/")[2])
-    return found[1] if found else ""
+    try:
+        return date.fromisoformat(found[1]).isoformat() if found else ""
+    except ValueError:
+        return ""
 
 
 def _listed(memory: Memory, one: tuple[str, str, str], of_sessions: Mapping[str, SessionLine]) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from datetime import date
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
@@ -65,7 +66,8 @@ async def shown(request: Request, template: str, build: Build, status: int = 200
     """The page that a template makes of what `build` finds in the memory."""
     language, visitor = language_of(request), request.state.visitor
     rights = {"may_write": allows(visitor.scope, "write"), "may_remove": allows(visitor.scope, "admin")}
-    common = {**rights, "has_session": visitor.mark != "owner", "workspace": visitor.workspace}
+    switches = {code: f"?{urlencode([*_asked(request), ('language', code)])}" for code in words.LANGUAGES}
+    common = {**rights, "switches": switches, "has_session": visitor.mark != "owner", "workspace": visitor.workspace}
 
     def made() -> tuple[Response, float]:
         start = time.perf_counter()
@@ -77,6 +79,11 @@ async def shown(request: Request, template: str, build: Build, status: int = 200
     answer, taken = await in_thread(made)
     answer.headers["Server-Timing"] = f"page;dur={taken:.1f}"
     return answer
+
+
+def _asked(request: Request) -> list[tuple[str, str]]:
+    """What the address asks for, apart from the language."""
+    return [(name, value) for name, value in request.query_params.multi_items() if name != "language"]
 
 
 def as_sent(request: Request, text: str, status: int = 200) -> HTMLResponse:

@@ -65,10 +65,11 @@ async function answer(text) {
   const place = bubble("assistant", "", form.dataset.it);
   place.parentElement.classList.add("waiting");
   steps.replaceChildren();
-  let whole = false;
+  let whole = false, taken = false;
   try {
     const stream = await fetch("/api/turn", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ key: form.dataset.key, text }) });
     if (!stream.ok) throw new Error((await stream.json().catch(() => ({}))).detail ?? String(stream.status));
+    taken = true;
     for await (const [name, data] of events(stream)) {
       if (name === "text") { place.textContent += data.text; place.scrollIntoView({ block: "end" }); }
       if (name === "tool") step(name, data);
@@ -79,16 +80,21 @@ async function answer(text) {
     if (!whole) throw new Error("");
   } catch (error) {
     place.parentElement.classList.add("failed");
-    place.textContent += `${place.textContent ? "\n\n" : ""}${form.dataset.failed}${error.message}`;
+    if (!taken) {
+      place.textContent = `${form.dataset.unsent}${error.message}`;
+      if (!say.value) say.value = text; // nothing was taken in, so nothing is taken away
+    } else place.textContent += `${place.textContent ? "\n\n" : ""}${form.dataset.failed}${error.message}`;
   }
   place.parentElement.classList.remove("waiting");
 }
 
+let next = false;
 form?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const text = say.value.trim();
   if (!text) return;
   const button = form.querySelector("button");
+  if (button.disabled) { next = true; return; } // it is sent when the answer is there
   say.value = "";
   say.style.height = "";
   if (text === "/new") {
@@ -99,6 +105,8 @@ form?.addEventListener("submit", async (event) => {
   await answer(text);
   button.disabled = false;
   say.focus();
+  if (next && say.value.trim()) form.requestSubmit();
+  next = false;
 });
 
 say?.addEventListener("keydown", (event) => {

@@ -17,7 +17,7 @@ export async function ask(method, url, body, etag) {
 }
 
 /** A line at the foot of the page; with an event of the facts it offers to take that back. */
-export function tell(text, event) {
+export function tell(text, event, link) {
   const line = document.createElement("div");
   line.append(Object.assign(document.createElement("span"), { textContent: text }));
   if (event) {
@@ -25,6 +25,7 @@ export function tell(text, event) {
     button.addEventListener("click", () => undo(event));
     line.append(button);
   }
+  if (link) line.append(Object.assign(document.createElement("a"), { href: link[0], textContent: link[1], target: "_blank", rel: "noopener" }));
   document.getElementById("notices").replaceChildren(line);
   setTimeout(() => line.remove(), event ? 20000 : 7000);
 }
@@ -46,7 +47,7 @@ export async function attempt(method, url, body, etag) {
 
 /** Go to a page, or load this one again, and say there what was done. */
 function leave(address, text, event) {
-  sessionStorage.setItem(KEPT, JSON.stringify({ text, event }));
+  if (text) sessionStorage.setItem(KEPT, JSON.stringify({ text, event }));
   if (!address || new URL(address, location.href).pathname === location.pathname) {
     if (address) history.replaceState(null, "", address);
     location.reload();
@@ -75,14 +76,23 @@ function sure(text) {
 }
 
 async function send(form) {
+  if (form.dataset.busy) return;
+  form.dataset.busy = "yes";
+  try { await sent(form); } finally { delete form.dataset.busy; }
+}
+
+async function sent(form) {
   const { send: method, url, etag, ask: question, then, done, undo: undoable } = form.dataset;
   if (question && !(await sure(question))) return;
   const fields = [...new FormData(form).entries()];
   const body = method === "DELETE" ? undefined : Object.fromEntries(fields);
   let answer;
   try { answer = await ask(method, url, body, etag); } catch { tell(words.unreachable); return; }
+  if (answer.status === 412 && method === "DELETE") { leave("", words.kept); return; }
   if (answer.status === 412) { await differs(form); return; }
+  if (answer.status === 401 && words.closed) { tell(words.closed, null, ["/library/enter", words.door]); return; }
   if (!answer.ok) { tell(words.failed + (answer.json?.detail ?? answer.status)); return; }
+  form.querySelectorAll("textarea").forEach((box) => { box.defaultValue = box.value; });
   leave(then ?? "", done ?? words.done, undoable !== undefined ? answer.json?.event : undefined);
 }
 
@@ -112,6 +122,20 @@ document.addEventListener("click", (event) => {
   part.hidden = !part.hidden;
   document.querySelectorAll(`[data-toggle="${button.dataset.toggle}"][aria-expanded]`).forEach((one) => one.setAttribute("aria-expanded", String(!part.hidden)));
   if (!part.hidden) part.querySelector("textarea, input:not([type=hidden])")?.focus();
+  else {
+    part.matches("form") ? part.reset() : part.querySelector("form")?.reset();
+    document.querySelector(`[data-toggle="${button.dataset.toggle}"][aria-expanded]`)?.focus();
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const form = event.key === "Escape" && event.target.closest("[id]:is(form[data-send], section:has(> form[data-send]))");
+  if (form) document.querySelector(`[data-toggle="${form.id}"][aria-expanded="true"]`)?.click();
+});
+
+addEventListener("beforeunload", (event) => {
+  const typed = [...document.querySelectorAll("form[data-send] textarea")].some((box) => box.offsetParent && box.value !== box.defaultValue);
+  if (typed) event.preventDefault();
 });
 
 document.addEventListener("change", (event) => {
@@ -130,13 +154,21 @@ document.querySelectorAll("[data-slide]").forEach((slider) => {
   const days = slider.dataset.slide.split(" ");
   const shown = document.getElementById(slider.dataset.shown);
   const names = shown.dataset.names.split("|");
-  slider.addEventListener("input", () => { shown.textContent = names[slider.value]; });
-  slider.addEventListener("change", () => {
+  slider.addEventListener("input", () => {
+    shown.textContent = names[slider.value];
+    slider.setAttribute("aria-valuetext", names[slider.value]);
+  });
+  if (sessionStorage.getItem("letopis-slider")) slider.focus({ preventScroll: true });
+  sessionStorage.removeItem("letopis-slider");
+  let going = 0;
+  slider.addEventListener("change", () => { clearTimeout(going); going = setTimeout(go, 500); });
+  const go = () => {
+    sessionStorage.setItem("letopis-slider", "focus");
     const address = new URL(location.href);
     if (Number(slider.value) === days.length - 1) address.searchParams.delete("as_of");
     else address.searchParams.set("as_of", days[slider.value]);
     location.assign(address);
-  });
+  };
 });
 
 document.querySelectorAll("[data-events]").forEach((part) => {
@@ -144,7 +176,7 @@ document.querySelectorAll("[data-events]").forEach((part) => {
   const names = part.dataset;
   source.addEventListener("step", (event) => {
     const { step } = JSON.parse(event.data);
-    part.textContent = step === "waiting" ? names.waiting : names.other + step;
+    part.textContent = step === "waiting" ? names.waiting : names.other;
   });
   addEventListener("pagehide", () => source.close());
 });

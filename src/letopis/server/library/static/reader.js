@@ -1,6 +1,8 @@
 // The reader of a transcript: every hundred messages are a part; parts near the window are loaded,
 // those far from it are let go, and the scroll bar is that of the whole conversation.
 
+import { attempt } from "./library.js";
+
 const reader = document.getElementById("reader");
 const { session, parts, size } = reader.dataset;
 const FAR = 6;
@@ -91,9 +93,9 @@ reader.addEventListener("click", (event) => {
 const find = document.getElementById("find"), found = document.getElementById("found");
 find.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const answer = await fetch(`${find.dataset.url}?words=${encodeURIComponent(find.words.value)}`);
-  if (!answer.ok) return;
-  const { messages, total, every_word: every } = await answer.json();
+  const answer = await attempt("GET", `${find.dataset.url}?words=${encodeURIComponent(find.words.value)}`);
+  if (!answer) return;
+  const { messages, total, every_word: every } = answer.json;
   const list = Object.assign(document.createElement("ol"), { className: "plain list sheet found" });
   for (const one of messages) {
     const line = document.createElement("li");

@@ -2,7 +2,8 @@
 // Russian keyboard do the same: what counts is where the key is.
 
 const cards = [...document.querySelectorAll(".suggestion")];
-let at = 0;
+const KEPT = "letopis-review";
+let at = Math.min(Number(sessionStorage.getItem(KEPT) ?? 0), Math.max(0, cards.length - 1));
 
 function choose(next) {
   at = Math.max(0, Math.min(cards.length - 1, next));
@@ -21,4 +22,9 @@ document.addEventListener("keydown", (event) => {
   else cards[at].querySelector(`[data-key="${key}"]`)?.click();
 });
 
-if (cards.length) cards[0].focus({ preventScroll: true });
+document.addEventListener("submit", (event) => {
+  const here = cards.indexOf(event.target.closest(".suggestion"));
+  if (here >= 0) sessionStorage.setItem(KEPT, String(here));
+}, true);
+
+cards[at]?.focus({ preventScroll: at === 0 });
