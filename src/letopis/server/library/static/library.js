@@ -75,6 +75,8 @@ function sure(text) {
   });
 }
 
+let saved = false;
+
 async function send(form) {
   if (form.dataset.busy) return;
   form.dataset.busy = "yes";
@@ -92,7 +94,7 @@ async function sent(form) {
   if (answer.status === 412) { await differs(form); return; }
   if (answer.status === 401 && words.closed) { tell(words.closed, null, ["/library/enter", words.door]); return; }
   if (!answer.ok) { tell(words.failed + (answer.json?.detail ?? answer.status)); return; }
-  form.querySelectorAll("textarea").forEach((box) => { box.defaultValue = box.value; });
+  saved = true;
   leave(then ?? "", done ?? words.done, undoable !== undefined ? answer.json?.event : undefined);
 }
 
@@ -135,7 +137,7 @@ document.addEventListener("keydown", (event) => {
 
 addEventListener("beforeunload", (event) => {
   const typed = [...document.querySelectorAll("form[data-send] textarea")].some((box) => box.offsetParent && box.value !== box.defaultValue);
-  if (typed) event.preventDefault();
+  if (typed && !saved) event.preventDefault();
 });
 
 document.addEventListener("change", (event) => {
