@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,19 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "workspace"
     init(path)
     return path
+
+
+@pytest.fixture
+def folder_of(tmp_path: Path) -> Callable[[], Path]:
+    """Makes one workspace after another."""
+    numbers = count()
+
+    def made() -> Path:
+        path = tmp_path / f"w{next(numbers)}"
+        init(path)
+        return path
+
+    return made
 
 
 Opener = Callable[..., Memory]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -22,7 +21,6 @@ from letopis.adapters.pydantic_ai import MemoryToolset
 from letopis.errors import FactRefused, InvalidInput
 from letopis.llm.scripted_server import ScriptedServer
 from letopis.memory import Memory, open_memory
-from letopis.store.init import init
 from tests.conftest import assistant, user
 
 pytestmark = [pytest.mark.timeout(30)]
@@ -188,19 +186,6 @@ def test_items_are_found_filtered_listed_and_removed(memory: Memory) -> None:
     assert store.list_namespaces(prefix=("a",), max_depth=1) == [("a",)]
     store.delete(("a", "u0"), "k0")
     assert store.get(("a", "u0"), "k0") is None
-
-
-@pytest.fixture
-def folder_of(tmp_path: Path) -> Callable[[], Path]:
-    """Makes one workspace after another."""
-    numbers = count()
-
-    def made() -> Path:
-        path = tmp_path / f"w{next(numbers)}"
-        init(path)
-        return path
-
-    return made
 
 
 @given(st.lists(st.tuples(st.text(min_size=1, max_size=60), st.text(max_size=300)), unique=True, max_size=6))

@@ -406,3 +406,18 @@ def test_a_fact_that_was_changed_meanwhile_is_not_overwritten(folder: Path) -> N
         undone = httpx2.post(f"{url}/api/facts/undo", json={"event": gone.json()["event"]})
         assert json.loads(undone.text)["op"] == "added"
     assert [one.text for one in opener(None)(folder).facts()] == ["Чай пью с мёдом"]
+
+
+def test_odd_notes_are_shown_at_once() -> None:
+    from letopis.server.library.rendering import markdown
+
+    assert "текст" in markdown("<!-- x -->\nтекст <!-- y --> ещё")
+    assert len(markdown("<!-- " * 40_000)) > 0
+
+
+def test_a_large_profile_is_edited_at_once() -> None:
+    text = "".join(f"строка {n}\n\n" for n in range(30_000))
+    changed = text.replace("строка 15000\n", "другая\n")
+    assert edited.applied(text, changed) == changed
+    assert edited.applied("a\rb\n\nc\n", "a\n\nc\n").replace("\r\n", "\n").replace("\r", "\n") == "a\n\nc\n"
+    assert edited.applied("a\0b\nc\n", "a\ufffdb\nd\n") == "a\0b\nd\n"

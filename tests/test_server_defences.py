@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,18 +18,25 @@ from typing import Any
 import httpx2
 import openai
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from letopis import toolbox
 from letopis.adapters.langgraph import MemoryStore
 from letopis.adapters.openai import remembering
 from letopis.errors import InvalidInput
+from letopis.llm.connect import Models
+from letopis.llm.port import Request
+from letopis.llm.scripted import ScriptedModel
 from letopis.llm.scripted_server import Calls, ScriptedServer, Text
 from letopis.memory import Memory
+from letopis.server.conversations import Asked, Conversations
 from letopis.settings import SystemClock
 from letopis.store.init import init
 from letopis.store.keys import Keys
 from letopis.store.workspace import open_workspace
+from letopis.turn import Done, Outside
 from tests.conftest import assistant, user
 from tests.serving import memory_server, opener
 from tests.test_proxy import Chat, Proxy, echo
@@ -397,3 +404,149 @@ def test_a_store_of_many_items_finds_each(memory: Memory) -> None:
         item = store.get(("odd",), key)
         assert item is not None
         assert item.value == {"x": key}
+
+
+# --- branches, closed and deleted sessions ------------------------------------------------------
+
+
+def test_an_answer_asked_anew_in_the_older_of_two_chats_is_its_own(proxy: Proxy) -> None:
+    chats: list[Chat] = [[], []]
+    for n in range(2):
+        for name, chat in zip("ab", chats, strict=True):
+            proxy.say(chat, f"{name}{n}", user="anna")
+    again = proxy.ask(chats[0][:-1], user="anna").choices[0].message.content
+    assert again == "Echo: a1"
+    proxy.say(chats[0], "a2", user="anna")
+    proxy.say(chats[1], "b2", user="anna")
+    (messages,) = proxy.told().values()
+    assert sorted(asked(messages)) == ["a0", "a1", "a2", "b0", "b1", "b2"]
+    assert len(messages) == 12
+
+
+def test_a_deleted_conversation_hinders_none_that_goes_on_from_it(proxy: Proxy) -> None:
+    chat: Chat = []
+    proxy.say(chat, "раз")
+    memory = proxy.memory()
+    first = memory.sessions()[0]
+    memory.close(first.key)
+    memory.drain()
+    proxy.say(chat, "два")
+    memory.store.delete_session(first.session_id)
+    proxy.say(chat, "три")
+    other: Chat = []
+    proxy.say(other, "другое")
+    proxy.say(other, "и ещё")
+    told = [asked(messages) for messages in proxy.told().values()]
+    assert ["другое", "и ещё"] in told
+    assert sorted(text for texts in told for text in texts if text in ("два", "три")) == ["два", "три"]
+
+
+def test_another_question_withdraws_no_fact(memory: Memory) -> None:
+    with ScriptedServer(otherwise="Хорошо.") as upstream:
+        client = remembering(openai.OpenAI(base_url=upstream.url, api_key="x"), memory, key="bot")
+
+        def say(chat: list[Any], text: str) -> None:
+            chat.append(user(text))
+            chat.append(client.chat.completions.create(model="t", messages=chat).choices[0].message)
+
+        one: list[Any] = []
+        two: list[Any] = []
+        say(one, "Привет, я про кухню")
+        say(two, "Мой бюджет 500 евро")
+        session = memory.sessions()[0].session_id
+        source = next(m.n for m in memory.history(session_id=session)[1].messages if "бюджет" in m.text)
+        fact = memory.store.facts
+        from letopis.lifecycle.remember import keep
+
+        keep(memory.store, "Бюджет 500 евро", session, source)
+        say(one, "Кухня белая")
+        say(two, "Что купить?")
+        assert [f.text for f in fact.view().facts] == ["Бюджет 500 евро"]
+        memory.close("bot")
+        memory.drain()
+        say(one, "Дальше")
+        with pytest.raises(InvalidInput, match="goes past the memory"):
+            _ = client.responses
+    told = [m.text for m in memory.history(key="bot")[1].messages if m.role == "user"]
+    assert told == ["Дальше"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no such names")
+def test_a_name_that_is_no_text_stops_no_search(memory: Memory, folder: Path) -> None:
+    memory.append("k", user("жираф в зоопарке"))
+    odd = os.fsencode(folder / "memory") + b"/\xe7\xe0\xec\xe5\xf2\xea\xe0.md"
+    Path(os.fsdecode(odd)).write_text("# жираф", "utf-8")
+    assert memory.search("жираф").hits
+    with memory_server(folder) as url:
+        for page in ("/library/notes", "/library/search?q=жираф", "/library"):
+            assert httpx2.get(url + page, headers={"Accept": "text/html"}).status_code == 200
+
+
+def test_cookies_of_other_programs_shut_no_door(folder: Path) -> None:
+    key = Keys(open_workspace(folder), SystemClock("")).add("x", "read")[1]
+    with memory_server(folder) as url:
+        cookie = httpx2.post(f"{url}/library/enter", json={"key": key}).headers["set-cookie"].partition(";")[0]
+        for other in ('pref={"a":1}', "bad[name]=1", "x=a b"):
+            sent = {"Cookie": f"{other}; {cookie}", "Accept": "text/html"}
+            assert httpx2.get(f"{url}/library", headers=sent).status_code == 200
+        assert httpx2.post(f"{url}/library/leave", headers={"Cookie": cookie}).status_code == 200
+        assert httpx2.get(f"{url}/library", headers={"Cookie": cookie}).status_code == 303
+
+
+def test_a_reading_error_that_passes_is_not_remembered(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    from letopis.errors import Unreadable
+    from letopis.store import files
+
+    memory.remember("Чай без сахара")
+    (memory.store.workspace.memory_file).touch()
+    read = files.read
+
+    def failing(path: Path) -> bytes | None:
+        raise Unreadable(f"{path} cannot be read")
+
+    monkeypatch.setattr(files, "read", failing)
+    assert memory.store.facts.view().problem
+    monkeypatch.setattr(files, "read", read)
+    assert [fact.text for fact in memory.facts()] == ["Чай без сахара"]
+
+
+ACTIONS = st.lists(
+    st.tuples(st.integers(0, 1), st.sampled_from(["say", "say", "edit", "again"])), min_size=4, max_size=14
+)
+
+
+@settings(max_examples=25)
+@given(ACTIONS)
+def test_two_chats_of_one_user_stay_what_their_clients_see(
+    folder_of: Callable[[], Path], actions: list[tuple[int, str]]
+) -> None:
+    def model(request: Request) -> str:
+        newest = next(m["content"] for m in reversed(request.messages) if m["role"] == "user")
+        return f"Ответ на {str(newest).partition(chr(10))[0]}"
+
+    memory = opener(None)(folder_of())
+    memory.models = Models(ScriptedModel(otherwise=model), None)
+    conversations = Conversations(memory)
+    chats: list[Chat] = [[user("a первый")], [user("b первый")]]
+
+    def ask(chat: Chat) -> None:
+        last = list(conversations.answer(Asked(tuple(chat), Outside(), key="anna")))[-1]
+        assert isinstance(last, Done)
+        assert last.text == f"Ответ на {chat[-1]['content']}"
+        chat.append(assistant(last.text))
+
+    for chat in chats:
+        ask(chat)
+    for n, (which, action) in enumerate(actions):
+        chat = chats[which]
+        if action == "say":
+            chat.append(user(f"{'ab'[which]} {n}"))
+        elif len(chat) < 3:
+            continue
+        else:
+            del chat[-1 if action == "again" else -2 :]
+            if action == "edit":
+                chat.append(user(f"{'ab'[which]} {n} иначе"))
+        ask(chat)
+    standing = sorted(m.text for m in memory.history(key="proxy:anna")[1].standing() if not m.internal)
+    assert standing == sorted(str(m["content"]) for chat in chats for m in chat)

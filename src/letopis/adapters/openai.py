@@ -14,11 +14,13 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from letopis.errors import InvalidInput
+from letopis.lifecycle.continued import closed_of, going_on, seen_of
 from letopis.lifecycle.supersede import supersede
 from letopis.memory import Memory
 from letopis.model import resent
 from letopis.model.messages import text_of
 
+_WAIT = 120.0  # seconds
 _PAST = ("stream", "with_raw_response", "with_streaming_response")
 
 
@@ -34,6 +36,8 @@ class _Client:
         self._client, self._memory, self._key = client, memory, key
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("beta", "responses", "completions"):
+            raise InvalidInput(f"client.{name} goes past the memory; use chat.completions, or the bare client")
         return getattr(self._client, name)
 
     @property
@@ -96,15 +100,31 @@ class _Completions:
 
     def _keep(self, said: Sequence[Mapping[str, Any]]) -> None:
         """Append what is not stored yet: a program may send all of a conversation again, or only its end."""
-        live = self._memory.store.sessions.live(self._key)
-        start = 0
-        if live is not None and said:
-            found = resent.aligned(resent.stored(live), resent.sent(said))
-            start = found.start
-            if found.gone:
-                supersede(self._memory.store, live, self._key, [one.n for one in found.gone])
-        for message in said[start:]:
-            self._memory.append(self._key, message)
+        store = self._memory.store
+        live = store.sessions.live(self._key)
+        if live is None:
+            self._go_on(said)
+            return
+        with store.session_lock(live.session_id, _WAIT):
+            live = store.sessions.live(self._key) or live
+            known = seen_of(store, live)
+            found = resent.aligned(known, resent.sent(said)) if said else resent.Aligned()
+            follows = resent.follows(known, found)
+            if gone := [one.n for one in found.gone if one.n]:
+                supersede(store, live, self._key, gone, text_of(said[-1].get("content")))
+            for message in said[found.start :]:
+                told = message if follows is None else {**message, resent.FOLLOWS: follows}
+                self._memory.append(self._key, told, session_id=live.session_id)
+                follows = None
+
+    def _go_on(self, said: Sequence[Mapping[str, Any]]) -> None:
+        """Begin a session; what the program still sends of a closed one is not stored again."""
+        sent, store = resent.sent(said), self._memory.store
+        closed = closed_of(store, self._key, sent) if len(said) > 1 else ""
+        count, metadata = going_on(store, closed, sent)
+        for message in said[count:]:
+            self._memory.append(self._key, message, metadata=metadata)
+            metadata = {}
 
     def _kept(self, answer: Any, options: Mapping[str, Any]) -> Any:
         if options.get("stream"):

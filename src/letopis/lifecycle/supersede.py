@@ -4,24 +4,35 @@ from collections.abc import Sequence
 
 from letopis.model.facts import Document
 from letopis.model.journal import Event
+from letopis.model.text import content_stems
 from letopis.model.transcript import Transcript
 from letopis.store import Store
 from letopis.store.facts import new_event_id
 
 
-def supersede(store: Store, transcript: Transcript, key: str, gone: Sequence[int]) -> None:
+def supersede(store: Store, transcript: Transcript, key: str, gone: Sequence[int], instead: str) -> None:
     """Mark these messages, given by the numbers that clients have seen, with what belongs to their turns.
 
-    The words stay in the transcript. A fact that rests on them alone is taken back, as one journalled
-    change that can be undone.
+    The words stay in the transcript. Where `instead`, the new question, is an edit of the old one, a fact
+    that rests on what was edited away alone is taken back, as a journalled change that can be undone.
     """
     ranges = _ranges(transcript, sorted(gone))
     session_id = transcript.session_id
     records = [{"_type": "superseded", "session_id": session_id, "n": [first, last]} for first, last in ranges]
     store.transcripts.append_records(key, session_id, records)
     numbers = {f"{session_id}#{n}" for first, last in ranges for n in range(first, last + 1)}
+    numbers |= {f"{session_id}#{n}" for first, last in transcript.superseded for n in range(first, last + 1)}
+    asked = next((m for m in transcript.messages if m.n in gone and m.role == "user"), None)
+    if asked is None or not _is_edit(asked.text, instead):
+        return
     if any(_rests_on(fact.sources, numbers) for fact in store.facts.view().facts):
         store.facts.change("person", lambda document: _withdrawn(document, numbers), session_id)
+
+
+def _is_edit(old: str, new: str) -> bool:
+    """Whether a question is another wording of an old one, and not simply another question."""
+    before, after = set(content_stems(old)), set(content_stems(new))
+    return len(before & after) * 2 >= min(len(before), len(after)) > 0 and old.strip() != new.strip()
 
 
 def _withdrawn(document: Document, numbers: set[str]) -> list[Event]:

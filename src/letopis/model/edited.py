@@ -1,9 +1,11 @@
 """A text that a person edited, back as bytes: lines that were not touched keep every byte they had."""
 
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 _MARK = "\ufeff"
+_MOST = 1_000_000  # pairs of lines
 _ENDING = re.compile(r"\r\n|\n|\r")
 
 
@@ -17,20 +19,38 @@ def applied(before: str, edited: str) -> str:
     old, new = _lines(before.removeprefix(_MARK)), _lines(shown(edited))
     bare = [_ENDING.sub("", line).replace("\0", "\ufffd") for line in old]  # as a page gives it back
     ending = _usual_ending(old)
-    out: list[str] = []
     wanted = [line.rstrip("\n").replace("\0", "\ufffd") for line in new]
-    for tag, a, b, c, d in SequenceMatcher(None, bare, wanted, autojunk=False).get_opcodes():
+    head = _common(bare, wanted)
+    tail = _common(bare[head:][::-1], wanted[head:][::-1])
+    out = old[:head]
+    for tag, a, b, c, d in _changes(bare[head : len(bare) - tail], wanted[head : len(wanted) - tail]):
         if tag == "equal":
-            out += old[a:b]
+            out += old[head + a : head + b]
         else:
-            out += [line.replace("\n", ending) for line in new[c:d]]
+            out += [line.replace("\n", ending) for line in new[head + c : head + d]]
+    out += old[len(old) - tail :]
     if new and not new[-1].endswith("\n") and out:
         out[-1] = _ENDING.sub("", out[-1])
     elif out:
         out[-1] = out[-1] if _ENDING.search(out[-1]) else out[-1] + ending
     # a line that was last and had no ending is not last any more
     out = [line if at == len(out) - 1 or _ENDING.search(line) else line + ending for at, line in enumerate(out)]
-    return (_MARK if before.startswith(_MARK) else "") + "".join(out)
+    text = "".join(out)
+    if shown(text).replace("\0", "\ufffd") != shown(edited).replace("\0", "\ufffd"):
+        text = shown(edited).replace("\n", ending)  # line endings of three kinds: two have met and made one
+    return (_MARK if before.startswith(_MARK) else "") + text
+
+
+def _common(left: Sequence[str], right: Sequence[str]) -> int:
+    """With how many lines both begin."""
+    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    """What became of the lines between the first and the last that were edited; of very many, all of them changed."""
+    if len(old) * len(new) > _MOST:
+        return [("replace", 0, len(old), 0, len(new))]
+    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 
 def _lines(text: str) -> list[str]:

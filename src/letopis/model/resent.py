@@ -38,14 +38,24 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Aligned:
-    """How much of what is sent is known: `start` messages; `last` is the place of the last of them, -1 for none.
+    """The places of the known messages that what is sent begins with, and those that it replaces (`gone`).
 
-    `gone` are the known messages that the client has replaced by what it sends.
+    `before` counts messages at the beginning of what is sent that are not known any more.
     """
 
-    start: int
-    last: int
-    gone: tuple[Seen, ...]
+    path: tuple[int, ...] = ()
+    gone: tuple[Seen, ...] = ()
+    before: int = 0
+
+    @property
+    def start(self) -> int:
+        """How many of the sent messages are not new."""
+        return self.before + len(self.path)
+
+    @property
+    def last(self) -> int:
+        """The place of the last of them, -1 for none."""
+        return self.path[-1] if self.path else -1
 
 
 def stored(transcript: Transcript, after: int = 0) -> list[Seen]:
@@ -122,11 +132,37 @@ def aligned(known: Sequence[Seen], sent: Sequence[Seen]) -> Aligned:
         answers = any(known[one].role == "assistant" for one in path)
         if path and (answers or path[-1] == len(known) - 1) and len(path) >= len(best):
             best = path
-        if at == 0 and len(path) == len(sent):
-            break
+        if (at == 0 and len(path) == len(sent)) or len(known) - at <= len(best):
+            break  # none that begins later can be longer
     if not best:
-        return Aligned(0, -1, ())
-    return Aligned(len(best), best[-1], history.replaced(best[-1]))
+        return _without_beginning(history, known, sent)
+    return _asked_again(known, sent, Aligned(tuple(best), history.replaced(best[-1])))
+
+
+def _without_beginning(history: "_History", known: Sequence[Seen], sent: Sequence[Seen]) -> Aligned:
+    """What is known of a history whose beginning was deleted: all of it stands in what is sent, further on."""
+    for before in range(1, len(sent)):
+        path = history.path(0, sent[before:]) if known and _same(known[0], sent[before]) else []
+        if len(path) > 1 and len(path) + sum(one.follows is not None for one in known) >= len(known):
+            return Aligned(tuple(path), history.replaced(path[-1]), before)
+    return Aligned()
+
+
+def _asked_again(known: Sequence[Seen], sent: Sequence[Seen], found: Aligned) -> Aligned:
+    """A question asked again is answered where it stands; one behind which another chat went on is told anew."""
+    behind = known[found.last + 1 :]
+    others = any(one.role == "user" and one not in found.gone for one in behind)
+    if found.start < len(sent) or sent[-1].role != "user" or not others:
+        return found
+    return Aligned(found.path[:-1], (known[found.last], *found.gone), found.before)
+
+
+def follows(known: Sequence[Seen], found: Aligned) -> int | None:
+    """What the first new message follows, where that is not simply the last that stands."""
+    standing = len(known) - len(found.gone)
+    if not standing or (found.last == standing - 1 and known[found.last].n):
+        return None
+    return known[found.last].n if found.last >= 0 else 0
 
 
 def _without_answers(known: Sequence[Seen], sent: Sequence[Seen], history: "_History") -> Aligned:
@@ -134,11 +170,11 @@ def _without_answers(known: Sequence[Seen], sent: Sequence[Seen], history: "_His
     asked = sum(one.role == "user" for one in known)
     count = common(known, sent)
     if count == len(sent) and asked == 1:
-        return Aligned(count, count - 1, history.replaced(count - 1))
+        return Aligned(tuple(range(count)), history.replaced(count - 1))
     waiting = len(known) - len(sent)
     if waiting >= 0 and known[waiting:] and common(known[waiting:], sent) == len(sent):
-        return Aligned(len(sent), len(known) - 1, ())
-    return Aligned(0, -1, ())
+        return Aligned(tuple(range(waiting, len(known))))
+    return Aligned()
 
 
 class _History:

@@ -66,7 +66,7 @@ def application(
     for router in api.routers:
         app.include_router(router)
     library.add_to(app)
-    app.state.doors, app.state.stopping = guard.doors, stopping
+    app.state.doors, app.state.stopping, app.state.workspaces = guard.doors, stopping, workspaces
     app.include_router(proxy.router, include_in_schema=False)
     if mcp is not None:
         app.router.routes.append(Route("/mcp", endpoint=mcp))

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from letopis import turn
-from letopis.errors import Busy, InvalidInput
+from letopis.errors import Busy, InvalidInput, SessionNotFound, Unreadable
 from letopis.lifecycle.close import close_if_idle
+from letopis.lifecycle.continued import closed_of, going_on, seen_of
 from letopis.lifecycle.supersede import supersede
 from letopis.memory import Memory
 from letopis.model import names, resent, tokens
@@ -93,21 +94,16 @@ class Conversations:
         memory, store = self.memory, self.memory.store
         sent = resent.sent(asked.messages)
         if fresh:
-            before = _virtual(memory, store.sessions.transcript(closed)) if closed else []
-            count = resent.common(before, sent)
-            count -= count == len(sent)  # the last message is asked anew
-            metadata = dict(asked.metadata)
-            if count:
-                metadata["continues"] = {"session_id": closed, "messages": count}
-            start, follows = count, None
+            start, continues = going_on(store, closed, sent)
+            metadata, follows = {**asked.metadata, **continues}, None
         else:
             transcript = store.sessions.transcript(session_id, key)
             metadata = {}
             known = self._seen(transcript)
             found = resent.aligned(known, sent)
-            start, follows = found.start, _follows(known, found)
+            start, follows = found.start, resent.follows(known, found)
             answered = asked.is_retry and not any(one.role == "user" for one in found.gone)
-            if found.gone and not answered and not _superseded(memory, transcript, found.gone, key):
+            if found.gone and not answered and not _superseded(memory, transcript, found.gone, key, asked.messages[-1]):
                 return None
         outside = _with_what_was_before(memory, asked, start if fresh else 0)
         for wire in asked.messages[start:]:
@@ -123,7 +119,7 @@ class Conversations:
         mark = (len(transcript.superseded), str(transcript.metadata.get("continues")))
         held = self._read.get(transcript.session_id)
         if held is None or held[0] != mark:
-            seen = _virtual(self.memory, transcript)
+            seen = seen_of(self.memory.store, transcript)
         else:
             seen = held[1]
             while seen and seen[-1].n and (seen[-1].role != "user" or seen[-1].cut):
@@ -153,12 +149,7 @@ class Conversations:
         """The closed session of a named key whose words the client sends again, if there is none live."""
         if self.memory.store.transcripts.live_id(key) is not None or len(asked.messages) < 2:
             return ""
-        sent = resent.sent(asked.messages)
-        for line in self.memory.sessions(key=key)[:3]:
-            transcript = self.memory.store.sessions.transcript(line.session_id)
-            if resent.common(_virtual(self.memory, transcript), sent):
-                return line.session_id
-        return ""
+        return closed_of(self.memory.store, key, resent.sent(asked.messages))
 
     def _by_history(self, sent: Sequence[Seen]) -> tuple[str, str] | None:
         """The conversation that begins like this, up to its latest answer that is known.
@@ -184,24 +175,26 @@ class Conversations:
     def _known_marks(self) -> dict[str, dict[str, str]]:
         """The sessions (with their keys) that each mark stands in."""
         if self._marks is None:
-            self._marks = {}
+            made: dict[str, dict[str, str]] = {}
             own = [line for line in self.memory.sessions() if line.key.startswith(PREFIX)]
             for line in reversed(own[:_SESSIONS_LOOKED_AT]):
-                self._take_marks(line.key, line.session_id)
+                try:
+                    self._take_marks(made, line.key, line.session_id)
+                except (SessionNotFound, Unreadable):
+                    continue  # the doctor names it
+            self._marks = made
         return self._marks
 
-    def _take_marks(self, key: str, session_id: str) -> None:
-        seen = _virtual(self.memory, self.memory.store.sessions.transcript(session_id, key))
-        if self._marks is not None:
-            marks = resent.marks(seen)
-            for mark in marks:
-                self._marks.setdefault(mark, {})[session_id] = key
-            self._ends[session_id] = marks[-1] if marks else ""
+    def _take_marks(self, into: dict[str, dict[str, str]], key: str, session_id: str) -> None:
+        marks = resent.marks(seen_of(self.memory.store, self.memory.store.sessions.transcript(session_id, key)))
+        for mark in marks:
+            into.setdefault(mark, {})[session_id] = key
+        self._ends[session_id] = marks[-1] if marks else ""
 
     def _note(self, key: str, session_id: str) -> None:
         with self._guard:
             if self._marks is not None:
-                self._take_marks(key, session_id)
+                self._take_marks(self._marks, key, session_id)
 
     def _known_retry(self, asked: Asked) -> Asked:
         """The request, as a retry only if it came before. Raises InvalidInput where its key came with another body."""
@@ -253,31 +246,14 @@ def _check(messages: Sequence[Mapping[str, Any]]) -> None:
 # --- what of it is new --------------------------------------------------------------------------
 
 
-def _virtual(memory: Memory, transcript: Transcript) -> list[Seen]:
-    """What the client sends again for a session: that of the closed one which it continues, then its own."""
-    own = resent.stored(transcript)
-    continued = transcript.metadata.get("continues")
-    if isinstance(continued, Mapping) and isinstance(continued.get("session_id"), str):
-        before = memory.store.sessions.transcript(str(continued["session_id"]))
-        count = continued.get("messages")
-        own = [replace(one, n=0) for one in _virtual(memory, before)][: count if isinstance(count, int) else 0] + own
-    return own
-
-
-def _follows(known: Sequence[Seen], found: resent.Aligned) -> int | None:
-    """What the first new message follows, where that is not simply the last that stands."""
-    standing = len(known) - len(found.gone)
-    if not standing or (found.last == standing - 1 and known[found.last].n):
-        return None
-    return known[found.last].n if found.last >= 0 else 0
-
-
-def _superseded(memory: Memory, transcript: Transcript, gone: Sequence[Seen], key: str) -> bool:
+def _superseded(
+    memory: Memory, transcript: Transcript, gone: Sequence[Seen], key: str, instead: Mapping[str, Any]
+) -> bool:
     """Mark what the client has edited away or asks for again; False where that lies in a closed session."""
     if any(one.n == 0 for one in gone):
         memory.store.transcripts.begin_close(key, transcript.session_id)
         return False
-    supersede(memory.store, transcript, key, [one.n for one in gone])
+    supersede(memory.store, transcript, key, [one.n for one in gone], text_of(instead.get("content")))
     return True
 
 

@@ -4,7 +4,8 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from http.cookies import CookieError, SimpleCookie
+
+from starlette.requests import cookie_parser
 
 from letopis.server.workspaces import Visitor, Workspaces
 from letopis.store.keys import hash_of
@@ -52,8 +53,4 @@ class Doors:
 
 def token_in(cookies: str) -> str:
     """The token of the session in a Cookie header; empty where there is none."""
-    try:
-        morsel = SimpleCookie(cookies).get(COOKIE)
-    except CookieError:
-        return ""
-    return morsel.value if morsel is not None else ""
+    return cookie_parser(cookies).get(COOKIE, "")

@@ -32,7 +32,6 @@ OPEN = ("/health", "/ready")
 MCP = "/mcp"
 UNDOABLE = "/api/facts/"  # what is removed there can be taken back
 PAGES, ENTER, LEAVE, STATIC = "/library", "/library/enter", "/library/leave", "/library/static/"
-_STRANGER = Visitor("", "", "")
 _LOG = logging.getLogger("letopis.server")
 _READING = ("GET", "HEAD", "OPTIONS")
 
@@ -105,7 +104,7 @@ class Guard:
         if path in OPEN or path.startswith(STATIC):
             await self._app(scope, receive, send)
             return
-        visitor = _STRANGER
+        visitor = Visitor("", "", f"stranger {(scope.get('client') or ('',))[0]}")
         if path != ENTER:
             try:
                 visitor = self._visitor(scope, headers)

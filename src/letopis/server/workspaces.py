@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from letopis.server.conversations import Conversations
 
 EVENTS_KEPT = 500
+OWNER = "owner"
 Opener = Callable[[Path], Memory]
 
 
@@ -64,7 +65,7 @@ class Workspaces:
             return self.of_hash(hash_of(key))
         if self.several or not loopback or self._keys_of("").guard():
             return None
-        return Visitor("", "admin", "owner")
+        return Visitor("", "admin", OWNER)
 
     def of_hash(self, digest: str) -> Visitor | None:
         """Whom the key with this hash belongs to, if it opens anything."""
@@ -73,6 +74,11 @@ class Workspaces:
             if known is not None:
                 return Visitor(name, known.scope, known.id)
         return None
+
+    def lets_in(self, visitor: Visitor) -> bool:
+        """Whether a visitor who was let in would still be."""
+        keys = self._keys_of(visitor.workspace)
+        return visitor.mark == OWNER if not keys.guard() else any(key.id == visitor.mark for key in keys.all())
 
     def keys(self) -> list[tuple[str, Key]]:
         """Every key with its workspace."""

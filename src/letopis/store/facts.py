@@ -55,7 +55,7 @@ class Facts:
             try:
                 seen = View(self._merged(self._found()).document)
             except (Unreadable, OutsideWorkspace) as error:
-                seen = View(facts.parse(""), str(error))
+                return View(facts.parse(""), str(error))  # not kept: it may pass
             self._seen = now, seen
         return self._seen[1]
 

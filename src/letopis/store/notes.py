@@ -42,7 +42,7 @@ class Notes:
 
     def _below(self, folder: Path, name: str) -> Iterator[str]:
         for entry in self._listings.of(folder):
-            if entry.name[0] == ".":
+            if entry.name[0] == "." or not entry.is_text:
                 continue
             if entry.is_folder:
                 yield from self._below(folder / entry.name, f"{name}/{entry.name}")

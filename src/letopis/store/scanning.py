@@ -79,6 +79,8 @@ class Scanning:
         folders = [str(self._workspace.memory)]
         for folder in folders:
             for entry in _entries(Path(folder), ""):
+                if not _is_text(entry.name):
+                    continue  # the doctor names it
                 if entry.name.endswith(".md") and entry.name[0] != "." and not entry.name.endswith("-raw-archive.md"):
                     yield entry.path, entry.stat
                 elif entry.name[0] != "." and entry.is_dir(follow_symlinks=False):
@@ -142,6 +144,10 @@ class Scanning:
             raise Unreadable(f"{name} cannot be read: {error.strerror}") from None
         whole = data.rfind(b"\n") + 1
         return data[:whole], offset + whole
+
+
+def _is_text(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def _entries(folder: Path, ending: str) -> Iterable["os.DirEntry[str]"]:

@@ -33,6 +33,7 @@ class Store:
     """The files of one workspace."""
 
     workspace: Workspace
+    locks: Locks
     settings: Settings
     clock: Clock
     transcripts: Transcripts
@@ -57,7 +58,8 @@ class Store:
 
     def write_profile(self, data: bytes, expected: bytes | None) -> bool:
         """Put an edited `USER.md` in place; False where it is not what was `expected` any more."""
-        return bootstrap.save(self.workspace, PROFILE, data, expected)
+        with self.locks.hold("profile"):
+            return bootstrap.save(self.workspace, PROFILE, data, expected)
 
     def session_lock(self, session_id: str, timeout: float = 0.0) -> AbstractContextManager[None]:
         """Held by a running turn, and by whoever archives. Raises Busy."""
@@ -100,6 +102,7 @@ def open_store(folder: Path, settings: Settings, clock: Clock) -> Store:
     closing = Closing(workspace, locks, transcripts, index, clock)
     return Store(
         workspace=workspace,
+        locks=locks,
         settings=settings,
         clock=clock,
         transcripts=transcripts,

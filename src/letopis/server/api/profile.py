@@ -57,6 +57,8 @@ def _write(memory: Memory, text: str, given: str | None) -> tuple[str, str]:
     if before is not None and len(before) > LARGEST:
         raise InvalidInput(f"USER.md has {len(before)} bytes; more than {LARGEST} are edited in an editor only")
     data = edited.applied(_decoded(before), text).encode("utf-8", "replace")
+    if len(data) > LARGEST:
+        raise InvalidInput(f"USER.md may have {LARGEST} bytes here; this text has {len(data)}")
     if data != before and not memory.store.write_profile(data, before):
         raise Refused(412, "it was changed meanwhile; read it again")
     return edited.shown(data.decode()), version_of(data)

@@ -10,7 +10,7 @@ from fastapi.responses import Response, StreamingResponse
 
 from letopis.server.api.forms import memory_of, told
 from letopis.server.crossing import in_thread
-from letopis.server.workspaces import Opened
+from letopis.server.workspaces import Opened, Visitor
 
 router = APIRouter(prefix="/api", tags=["memory"])
 _LOOK_EVERY = 1.0
@@ -40,10 +40,14 @@ async def events(request: Request) -> StreamingResponse:
     opened: Opened = request.state.opened
     last = opened.events[-1][0] if opened.events else 0
 
+    def gone() -> bool:
+        visitor: Visitor = request.state.visitor
+        return not request.app.state.workspaces.lets_in(visitor)
+
     async def lines() -> AsyncIterator[bytes]:
         seen, step = last, ""
         yield b": what the worker does\n\n"
-        while not (request.app.state.stopping() or await request.is_disconnected()):
+        while not (request.app.state.stopping() or await request.is_disconnected() or await in_thread(gone)):
             for number, record in [one for one in list(opened.events) if one[0] > seen]:
                 seen = number
                 yield f"id: {number}\nevent: {record['event']}\ndata: {json.dumps(record)}\n\n".encode()

@@ -23,7 +23,7 @@ Kind = Literal["", "fact", "archived", "summary", "raw", "daily", "digest", "not
 KINDS = ("summary", "daily", "digest", "raw", "archived", "note")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})")
 _HEADER = re.compile(r"^- \**(?:Session ID|Session Key|Ended At|Transcript|Session Index)\**:.*\n?", re.MULTILINE)
-_LINK = re.compile(r"\]\((?:\.\./)+(sessions/[^)\s]+)\)")
+_LINK = re.compile(r"\]\((?:\.\./)+(sessions/[^)\s\]]{1,300})\)")
 
 
 @router.get("/library/notes")

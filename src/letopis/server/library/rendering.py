@@ -9,18 +9,27 @@ from markupsafe import Markup, escape
 
 from letopis.model import terms
 
-_COMMENT = re.compile(r"<!--.*?-->[ \t]*\n?", re.DOTALL)
 _ALLOWED = re.compile(r"^(https?://|mailto:|#|/library/)", re.IGNORECASE)
-_TO_SESSION = re.compile(r"\]\((?:\.\./)*(sessions/[^)\s]+\.jsonl)\)")
 
 
 def markdown(text: str, shift: int = 1) -> Markup:
     """A note as HTML. Comments of ours are not shown; headings begin below that of the page."""
-    tokens = _reader().parse(_COMMENT.sub("", text))
+    tokens = _reader().parse(_without_comments(text))
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + shift)}"
     return Markup(_reader().renderer.render(tokens, _reader().options, {}))
+
+
+def _without_comments(text: str) -> str:
+    """The text without what stands between `<!--` and `-->`, and the blank that it would leave behind it."""
+    out, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:
+        out.append(text[at:start])
+        at = end + 3
+        if text[at : at + 1] == "\n":
+            at += 1
+    return "".join([*out, text[at:]])
 
 
 @cache

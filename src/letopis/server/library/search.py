@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -72,7 +73,7 @@ def _address(hit: Hit) -> str:
         return "/library/facts"
     if hit.kind in ("case", "lesson"):
         return "/library/experience" if hit.kind == "case" else "/library/experience/lessons"
-    return f"/library/notes/{hit.path}"
+    return f"/library/notes/{quote(hit.path)}"
 
 
 def _why(hit: Hit) -> tuple[tuple[str, float], ...]:
