@@ -22,6 +22,8 @@ Month = Annotated[str | None, Query(pattern=r"^\d{4}-\d{2}$")]
 Kind = Literal["", "fact", "archived", "summary", "raw", "daily", "digest", "note"]
 KINDS = ("summary", "daily", "digest", "raw", "archived", "note")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})")
+Named = tuple[str, str, str]  # name, kind, day
+_MOST = 300
 _HEADER = re.compile(r"^- \**(?:Session ID|Session Key|Ended At|Transcript|Session Index)\**:.*\n?", re.MULTILINE)
 _LINK = re.compile(r"\]\((?:\.\./)+(sessions/[^)\s\]]{1,300})\)")
 
@@ -63,14 +65,23 @@ def _month(memory: Memory, month: str | None, kind: str) -> Mapping[str, Any]:
         "chosen": chosen,
         "before": months[at - 1] if at > 0 else "",
         "after": months[at + 1] if 0 <= at < len(months) - 1 else "",
-        "days": [(day, [_listed(memory, one, of_sessions) for one in own if one[2] == day])
-                 for day in sorted(counts, reverse=True)],
-        "undated": [_listed(memory, one, of_sessions) for one in undated[:200]],
+        "days": _by_day(memory, own, of_sessions),
+        "undated": [_listed(memory, one, of_sessions) for one in undated[:_MOST]],
         "undated_total": len(undated),
         "weeks": _weeks(chosen, counts),
         "kind": kind,
         "kinds": KINDS,
     }  # fmt: skip
+
+
+def _by_day(
+    memory: Memory, own: list[Named], of_sessions: Mapping[str, SessionLine]
+) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """The notes of a month under their days, newest first; of very many only the first are opened for their titles."""
+    days: dict[str, list[Mapping[str, Any]]] = {}
+    for at, one in enumerate(sorted(own, key=lambda one: one[2], reverse=True)):
+        days.setdefault(one[2], []).append(_listed(memory, one, of_sessions, opened=at < _MOST))
+    return list(days.items())
 
 
 def _weeks(month: str, counts: Mapping[str, int]) -> list[list[tuple[int, int, str]]]:
@@ -90,10 +101,12 @@ def _day_of(name: str) -> str:
         return ""
 
 
-def _listed(memory: Memory, one: tuple[str, str, str], of_sessions: Mapping[str, SessionLine]) -> Mapping[str, Any]:
+def _listed(
+    memory: Memory, one: Named, of_sessions: Mapping[str, SessionLine], opened: bool = True
+) -> Mapping[str, Any]:
     name, kind, day = one
     try:
-        title = first_heading(memory.store.notes.read(name) or "")
+        title = first_heading(memory.store.notes.read(name) or "") if opened else ""
     except LetopisError:
         title = ""
     bare = name.rpartition("/")[2].removesuffix(".md")

@@ -1,8 +1,10 @@
 """The first page: what is known, what happened lately, what the worker does, and what needs a person."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -16,6 +18,8 @@ from letopis.server.library.titles import title_of
 
 router = APIRouter(include_in_schema=False)
 _LATELY = 12
+_FRESH = 30.0  # seconds
+_FOUND: WeakKeyDictionary[Memory, tuple[float, list[checks.Finding]]] = WeakKeyDictionary()
 _TOLD = ("http:told", "mcp:told", "cli:remember")  # what is told there stands among the facts
 
 
@@ -49,9 +53,17 @@ async def attention(request: Request) -> Response:
 
     def view(memory: Memory) -> Mapping[str, Any]:
         has_model = memory.models.background is not None
-        return {"findings": checks.examine(memory.store, memory.models), "unseen": memory.unseen() if has_model else 0}
+        return {"findings": _found_lately(memory), "unseen": memory.unseen() if has_model else 0}
 
     return await shown(request, "_attention.html", view)
+
+
+def _found_lately(memory: Memory) -> list[checks.Finding]:
+    """What the doctor found; every file is looked at at most twice a minute."""
+    known = _FOUND.get(memory)
+    if known is None or time.monotonic() - known[0] > _FRESH:
+        known = _FOUND[memory] = (time.monotonic(), checks.examine(memory.store, memory.models))
+    return known[1]
 
 
 def _view(memory: Memory) -> Mapping[str, Any]:
