@@ -42,8 +42,8 @@ bench: .venv/dev
 
 # The programs of other people that the tests run; without npm those tests are skipped, and say so.
 .venv/clients: tests/clients/package.json .venv/dev
-	@if command -v npm >/dev/null; then npm install --silent --no-audit --no-fund --no-package-lock --prefix tests/clients; \
-	else echo "npm was not found: the tests with npm's packages will be SKIPPED" >&2; fi
+	@npm install --silent --no-audit --no-fund --no-package-lock --fetch-retries=1 --prefix tests/clients \
+	|| echo "npm's packages could not be installed: the tests with them will be SKIPPED" >&2
 	@touch $@
 
 # The browser of the tests. It is installed where that may be done; elsewhere its tests are skipped, and say so.

@@ -13,7 +13,7 @@ CLIENTS = Path(__file__).parent / "clients"
 def node(*arguments: str, home: Path) -> str:
     """What a Node program writes; the test is skipped where there is no Node or no package."""
     found = shutil.which("node")
-    if found is None or not (CLIENTS / "node_modules").is_dir():
+    if found is None or not (CLIENTS / "node_modules" / "openai").is_dir():
         pytest.skip("NOT TESTED: this needs Node.js and `npm install --prefix tests/clients`; `make test` does both")
     ran = subprocess.run(
         [found, *arguments], cwd=CLIENTS, capture_output=True, text=True, timeout=90, check=False,
