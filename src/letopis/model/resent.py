@@ -123,9 +123,9 @@ def aligned(known: Sequence[Seen], sent: Sequence[Seen]) -> Aligned:
     A client may resend everything, or only the end of it. Nothing that holds no answer is taken for a
     history, but the only question of a conversation asked again.
     """
-    history = _History(known)
     if not any(one.role == "assistant" for one in sent):
-        return _without_answers(known, sent, history)
+        return _without_answers(known, sent)
+    history = _History(known)
     best: list[int] = []
     for at in range(len(known)):
         path = history.path(at, sent) if _same(known[at], sent[0]) else []
@@ -165,12 +165,11 @@ def follows(known: Sequence[Seen], found: Aligned) -> int | None:
     return known[found.last].n if found.last >= 0 else 0
 
 
-def _without_answers(known: Sequence[Seen], sent: Sequence[Seen], history: "_History") -> Aligned:
+def _without_answers(known: Sequence[Seen], sent: Sequence[Seen]) -> Aligned:
     """What is asked without a history: the only question asked again, what waits for an answer, or something new."""
-    asked = sum(one.role == "user" for one in known)
     count = common(known, sent)
-    if count == len(sent) and asked == 1:
-        return Aligned(tuple(range(count)), history.replaced(count - 1))
+    if count == len(sent) and sum(one.role == "user" for one in known) == 1:
+        return Aligned(tuple(range(count)), _History(known).replaced(count - 1))
     waiting = len(known) - len(sent)
     if waiting >= 0 and known[waiting:] and common(known[waiting:], sent) == len(sent):
         return Aligned(tuple(range(waiting, len(known))))
@@ -182,12 +181,15 @@ class _History:
 
     def __init__(self, known: Sequence[Seen]) -> None:
         self._known = known
+        self._before: list[int] = []
+        self._after: dict[int, list[int]] = {}
+        if all(one.follows is None for one in known):
+            return  # one follows the other, and nothing need be looked up
         places = {one.n: at for at, one in enumerate(known) if one.n}
         self._before = [
             at - 1 if one.follows is None else places.get(one.follows, at - 1) if one.follows else -1
             for at, one in enumerate(known)
         ]
-        self._after: dict[int, list[int]] = {}
         for at, before in enumerate(self._before):
             self._after.setdefault(before, []).append(at)
 
@@ -201,7 +203,7 @@ class _History:
         for number, one in enumerate(sent[1:], 1):
             after = self._next(found[-1])
             next_ = next((a for a in reversed(after) if _same(self._known[a], one)), None)
-            if next_ is None and self._before[at] == -1 and one.role == "assistant":
+            if next_ is None and self._begins(at) and one.role == "assistant":
                 rest = sent[number + 1 : number + 2]
                 next_ = next((a for a in reversed(after) if self._is_retold(a, rest)), None)
             if next_ is None:
@@ -209,8 +211,13 @@ class _History:
             found.append(next_)
         return found
 
+    def _begins(self, at: int) -> bool:
+        return self._before[at] == -1 if self._before else at == 0
+
     def _next(self, at: int) -> list[int]:
         """What may come after a message: what followed it, and what stands behind it (some send only what is new)."""
+        if not self._before:
+            return [at + 1] if at + 1 < len(self._known) else []
         after = self._after.get(at, [])
         return after if at + 1 in after or at + 1 == len(self._known) else [*after, at + 1]
 
@@ -223,6 +230,8 @@ class _History:
 
     def replaced(self, last: int) -> tuple[Seen, ...]:
         """What followed the message at `last`, and all that followed that."""
+        if not self._before:
+            return tuple(self._known[last + 1 :])
         gone: set[int] = set()
         for at in range(last + 1, len(self._known)):
             if self._before[at] == last or self._before[at] in gone:

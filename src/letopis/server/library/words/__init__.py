@@ -6,7 +6,7 @@ the rules of each language.
 
 import json
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -172,11 +172,3 @@ def age(language: str, moment: str, today: date) -> str:
         return "вчера" if language == "ru" else "yesterday"
     number, unit = (days, "day") if days < 60 else (days // 30, "month") if days < 730 else (days // 365, "year")
     return f"{counted(language, number, unit)} {'назад' if language == 'ru' else 'ago'}"
-
-
-def moment_of(text: str) -> datetime | None:
-    """A moment from its ISO form."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
