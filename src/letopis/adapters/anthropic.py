@@ -14,9 +14,8 @@ from anthropic.lib.tools import BetaAbstractMemoryTool
 from letopis.errors import InvalidInput, LetopisError
 from letopis.memory import Memory
 from letopis.model import secrets
-from letopis.model.text import printable
+from letopis.model.text import is_unicode
 from letopis.store.kept_notes import KeptNotes
-from letopis.store.locks import Locks
 
 if TYPE_CHECKING:
     from anthropic.types.beta import (
@@ -37,7 +36,7 @@ class MemoryTool(BetaAbstractMemoryTool):
     def __init__(self, memory: Memory, **options: Any) -> None:
         super().__init__(**options)
         store = memory.store
-        self._notes = KeptNotes(store.workspace, Locks(store.workspace.internal / "locks"), store.clock)
+        self._notes = KeptNotes(store.workspace, store.locks, store.clock)
 
     def execute(self, command: Any) -> Any:
         """Carry out a command."""
@@ -127,6 +126,6 @@ def _name(path: str) -> str:
     if not path.startswith(f"{ROOT}/"):
         raise InvalidInput(f"the path {path!r} must begin with {ROOT}/")
     name = path[len(ROOT) + 1 :].rstrip("/")
-    if name != printable(name):
+    if not is_unicode(name):
         raise InvalidInput(f"the path {path!r} holds half of a character")
     return name

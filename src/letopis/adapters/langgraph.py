@@ -35,7 +35,6 @@ from letopis.errors import FactRefused, InvalidInput
 from letopis.memory import Memory
 from letopis.model import secrets
 from letopis.store.kept_notes import KeptNotes
-from letopis.store.locks import Locks
 
 _FOLDER = "graph"
 _NOTES = "memory/notes/"
@@ -50,7 +49,7 @@ class MemoryStore(BaseStore):
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         store = memory.store
-        self._notes = KeptNotes(store.workspace, Locks(store.workspace.internal / "locks"), store.clock)
+        self._notes = KeptNotes(store.workspace, store.locks, store.clock)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out the operations in their order."""
@@ -81,7 +80,7 @@ class MemoryStore(BaseStore):
             return
         now = self._memory.store.clock.now().isoformat()
         before = self._standing(name)
-        created = before.created_at.isoformat() if before else now
+        created = before[0].created_at.isoformat() if before else now
         record: dict[str, Any] = {"namespace": op.namespace, "key": op.key, "created_at": created, "updated_at": now}
         if op.index is False:
             record["searched"] = False
@@ -94,25 +93,31 @@ class MemoryStore(BaseStore):
         self._notes.write(name, text + "\n")
 
     def _read(self, name: str) -> Item | None:
+        found = self._kept(name)
+        return found[0] if found is not None else None
+
+    def _kept(self, name: str) -> tuple[Item, bool] | None:
+        """The item of a note, and whether a search may find it."""
         text = self._notes.read(name)
         if text is None:
             return None
         try:
             record = json.loads(text)
-            return Item(
+            item = Item(
                 value=dict(record["value"]),
                 key=str(record["key"]),
                 namespace=tuple(record["namespace"]),
                 created_at=datetime.fromisoformat(record["created_at"]),
                 updated_at=datetime.fromisoformat(record["updated_at"]),
             )
+            return item, record.get("searched") is not False
         except (ValueError, KeyError, TypeError):
             raise InvalidInput(f"the note {name} is not an item any more: put it right by hand, or remove it") from None
 
-    def _standing(self, name: str) -> Item | None:
-        """The item of a note; one that is broken is passed over."""
+    def _standing(self, name: str) -> tuple[Item, bool] | None:
+        """The same; one that is broken is passed over."""
         try:
-            return self._read(name)
+            return self._kept(name)
         except InvalidInput:
             return None
 
@@ -129,17 +134,17 @@ class MemoryStore(BaseStore):
         found: dict[str, SearchItem] = {}
         for hit in self._memory.search(query, scope="notes", k=_EVERY, path=_NOTES + _below(prefix)).hits:
             name = hit.path.removeprefix(_NOTES).removesuffix(".md")
-            text = self._notes.read(name) if name not in found else None
-            item = self._standing(name) if text is not None else None
-            if item is not None and '"searched": false' not in str(text).partition('"value"')[0]:
-                found[name] = _scored(item, hit.score)
+            kept = self._standing(name) if name not in found else None
+            if kept is not None and kept[1]:
+                found[name] = _scored(kept[0], hit.score)
         return list(found.values())
 
     def _items(self, prefix: tuple[str, ...]) -> Iterator[Item]:
+        below = _below(prefix)
         for name in self._notes.names():
-            item = self._standing(name) if name.startswith(_below(prefix)) else None
-            if item is not None:
-                yield item
+            kept = self._standing(name) if name.startswith(below) else None
+            if kept is not None:
+                yield kept[0]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         every = {item.namespace for item in self._items(())}

@@ -53,7 +53,7 @@ def run(
     host: str,
     port: int,
     hosts: tuple[str, ...] = (),
-    started: Callable[[str], None] = lambda address: None,
+    started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until it is stopped; `started` is told the address when the server answers there."""
     import uvicorn
@@ -74,7 +74,7 @@ def run(
             server_header=False,
         )
     )  # fmt: skip
-    if not workspaces.several:
+    if started is not None:
         threading.Thread(target=_tell_when_it_answers, args=(server, address, started), daemon=True).start()
     try:
         server.run()

@@ -93,21 +93,11 @@ def take(
     def decide(document: Document) -> Sequence[Event]:
         decided: Decided = _decider(store, document, evidence).take(operations)
         now = store.sessions.transcript(transcript.session_id, transcript.header.key if transcript.header else None)
-        return [event for event in decided.events if not _edited_away(event, now)]
+        return [event for event in decided.events if not (event.after and now.has_superseded(event.after.sources))]
 
     batch = store.facts.change("model", decide, transcript.session_id, numbers)
     _point(store, transcript, numbers[1])
     return batch
-
-
-def _edited_away(event: Event, transcript: Transcript) -> bool:
-    """Whether all that a new fact rests on was edited away while the model looked at it."""
-    sources = event.after.sources if event.after is not None else ()
-    own = [source.partition("#") for source in sources]
-    return bool(own) and all(
-        session_id == transcript.session_id and n.isdecimal() and transcript.is_superseded(int(n))
-        for session_id, _, n in own
-    )
 
 
 def attempt(store: Store, model: ChatModel, transcript: Transcript) -> Batch | Failed | None:

@@ -20,13 +20,12 @@ def supersede(store: Store, transcript: Transcript, key: str, gone: Sequence[int
     session_id = transcript.session_id
     records = [{"_type": "superseded", "session_id": session_id, "n": [first, last]} for first, last in ranges]
     store.transcripts.append_records(key, session_id, records)
-    numbers = {f"{session_id}#{n}" for first, last in ranges for n in range(first, last + 1)}
-    numbers |= {f"{session_id}#{n}" for first, last in transcript.superseded for n in range(first, last + 1)}
     asked = next((m for m in transcript.messages if m.n in gone and m.role == "user"), None)
     if asked is None or not _is_edit(asked.text, instead):
         return
-    if any(_rests_on(fact.sources, numbers) for fact in store.facts.view().facts):
-        store.facts.change("person", lambda document: _withdrawn(document, numbers), session_id)
+    now = store.sessions.transcript(session_id, key)
+    if any(now.has_superseded(fact.sources) for fact in store.facts.view().facts):
+        store.facts.change("person", lambda document: _withdrawn(document, now), session_id)
 
 
 def _is_edit(old: str, new: str) -> bool:
@@ -35,18 +34,14 @@ def _is_edit(old: str, new: str) -> bool:
     return len(before & after) * 2 >= min(len(before), len(after)) > 0 and old.strip() != new.strip()
 
 
-def _withdrawn(document: Document, numbers: set[str]) -> list[Event]:
-    gone = [fact for fact in document.facts if _rests_on(fact.sources, numbers)]
+def _withdrawn(document: Document, transcript: Transcript) -> list[Event]:
+    gone = [fact for fact in document.facts if transcript.has_superseded(fact.sources)]
     return [Event(new_event_id(), "removed", fact, None, "the message that told it was edited away") for fact in gone]
-
-
-def _rests_on(sources: Sequence[str], numbers: set[str]) -> bool:
-    return bool(sources) and all(source in numbers for source in sources)
 
 
 def _ranges(transcript: Transcript, gone: Sequence[int]) -> list[tuple[int, int]]:
     """The numbers as ranges; what stands unseen between two of them, or after the last answer, goes with them."""
-    standing = [message.n for message in transcript.standing() if not message.internal]
+    standing = {message.n for message in transcript.standing() if not message.internal}
     seen = set(gone)
     hidden = {m.n for m in transcript.messages if m.internal or m.stored.get("unseen") is True}
     found: list[tuple[int, int]] = []

@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from letopis.errors import InvalidInput
+from letopis.model.text import is_unicode
 
 MAX_KEY_CHARACTERS = 512
 _LETTERS = "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґў"
@@ -49,7 +50,7 @@ def check_key(key: str) -> str:
     """The key itself, if it can be one. Raises InvalidInput."""
     if not isinstance(key, str) or not key.strip():
         raise InvalidInput(f"a key must be a text with at least one visible character, not {key!r}")
-    if not key.isascii() and any("\ud800" <= c <= "\udfff" for c in key):
+    if not is_unicode(key):
         raise InvalidInput(f"a key must be valid Unicode; {key!r} holds half of a character")
     if len(key) > MAX_KEY_CHARACTERS:
         raise InvalidInput(f"a key may have at most {MAX_KEY_CHARACTERS} characters; this one has {len(key)}")

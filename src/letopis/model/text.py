@@ -105,7 +105,12 @@ def decoded(raw: bytes) -> str | None:
 
 def printable(text: str) -> str:
     """The text with what UTF-8 cannot hold (lone surrogates) replaced by U+FFFD."""
-    return text.encode("utf-8", "replace").decode() if not text.isascii() and _has_surrogate(text) else text
+    return text if is_unicode(text) else text.encode("utf-8", "replace").decode()
+
+
+def is_unicode(text: str) -> bool:
+    """Whether UTF-8 can hold a text: it has no half of a character (a lone surrogate)."""
+    return text.isascii() or not _has_surrogate(text)
 
 
 def _has_surrogate(text: str) -> bool:

@@ -5,7 +5,7 @@ never rewritten. A damaged line is counted and the others are read.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -184,6 +184,13 @@ class Transcript:
     def is_superseded(self, n: int) -> bool:
         """Whether a client edited or regenerated the turn of message `n`."""
         return any(a <= n <= b for a, b in self.superseded)
+
+    def has_superseded(self, sources: Sequence[str]) -> bool:
+        """Whether all that these sources (`session_id#n`) name was edited away here; of none that is not so."""
+        own = [source.partition("#") for source in sources]
+        return bool(own) and all(
+            session_id == self.session_id and n.isdecimal() and self.is_superseded(int(n)) for session_id, _, n in own
+        )
 
     def feed(self, data: bytes, first_number: int = 1) -> "Transcript":
         """Take in some whole lines; returns self."""

@@ -24,11 +24,6 @@ class Entry:
     is_file: bool
     is_folder: bool
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the name is valid text; others can be shown and kept in no file of ours."""
-        return self.name.isascii() or not any("\ud800" <= c <= "\udfff" for c in self.name)
-
 
 class Listings:
     """The folders that were looked at last."""

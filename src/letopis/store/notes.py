@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from letopis.errors import Unreadable
-from letopis.model.text import printable
+from letopis.model.text import is_unicode, printable
 from letopis.store import files
 from letopis.store.listing import Listings
 from letopis.store.locks import Locks
@@ -42,7 +42,7 @@ class Notes:
 
     def _below(self, folder: Path, name: str) -> Iterator[str]:
         for entry in self._listings.of(folder):
-            if entry.name[0] == "." or not entry.is_text:
+            if entry.name[0] == "." or not is_unicode(entry.name):
                 continue
             if entry.is_folder:
                 yield from self._below(folder / entry.name, f"{name}/{entry.name}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from letopis.errors import OutsideWorkspace, Unreadable
 from letopis.model import jsonl
+from letopis.model.text import is_unicode
 from letopis.model.transcript import Transcript
 from letopis.store import files
 from letopis.store.session_index import SessionIndex
@@ -79,7 +80,7 @@ class Scanning:
         folders = [str(self._workspace.memory)]
         for folder in folders:
             for entry in _entries(Path(folder), ""):
-                if not _is_text(entry.name):
+                if not is_unicode(entry.name):
                     continue  # the doctor names it
                 if entry.name.endswith(".md") and entry.name[0] != "." and not entry.name.endswith("-raw-archive.md"):
                     yield entry.path, entry.stat
@@ -144,10 +145,6 @@ class Scanning:
             raise Unreadable(f"{name} cannot be read: {error.strerror}") from None
         whole = data.rfind(b"\n") + 1
         return data[:whole], offset + whole
-
-
-def _is_text(name: str) -> bool:
-    return name.isascii() or not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def _entries(folder: Path, ending: str) -> Iterable["os.DirEntry[str]"]:

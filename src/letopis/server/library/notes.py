@@ -50,7 +50,7 @@ async def note(request: Request, name: str) -> Response:
 
 
 def _month(memory: Memory, month: str | None, kind: str) -> Mapping[str, Any]:
-    of_sessions = sessions_of_notes(memory)
+    of_sessions = sessions_of_notes(memory.store.sessions.all())
     every = [(name, kind_of(name, of_sessions), _day_of(name)) for name in memory.store.notes.names(raw=True)]
     every = [one for one in every if kind in ("", one[1]) and one[1] != "fact"]
     months = sorted({day[:7] for _, _, day in every if day})
@@ -115,14 +115,15 @@ def _listed(
 
 
 def _note(memory: Memory, name: str) -> Mapping[str, Any]:
-    of_sessions = sessions_of_notes(memory)
+    lines = memory.store.sessions.all()
+    of_sessions = sessions_of_notes(lines)
     line = of_sessions.get(name)
     problem, text = "", ""
     try:
         text = memory.store.notes.read(name) or ""
     except LetopisError as error:
         problem = str(error)
-    by_path = {other.transcript_path: other.session_id for other in memory.store.sessions.all()}
+    by_path = {other.transcript_path: other.session_id for other in lines}
 
     def to_reader(found: re.Match[str]) -> str:
         session = by_path.get(found[1])

@@ -71,7 +71,8 @@ async def part(request: Request, session_id: str, part: int) -> Response:
 
     def view(memory: Memory) -> Mapping[str, Any]:
         line, transcript = memory.history(session_id=session_id)
-        return {"messages": _part(memory, transcript, max(0, part)), "session_id": line.session_id}
+        resting = resting_on(memory.store, line.session_id)
+        return {"messages": _part(transcript, max(0, part), resting), "session_id": line.session_id}
 
     return await shown(request, "_messages.html", view)
 
@@ -94,7 +95,7 @@ def _reader(memory: Memory, session_id: str, n: int) -> Mapping[str, Any]:
         "parts": -(-count // PART),
         "part": at // PART,
         "size": PART,
-        "messages": _part(memory, transcript, at // PART),
+        "messages": _part(transcript, at // PART, resting),
         "session_id": line.session_id,
         "goals_now": transcript.goals_at(),
         "damaged": len(transcript.bad),
@@ -104,13 +105,17 @@ def _reader(memory: Memory, session_id: str, n: int) -> Mapping[str, Any]:
     }
 
 
-def _part(memory: Memory, transcript: Transcript, part: int) -> list[Shown]:
+def _part(transcript: Transcript, part: int, facts: Sequence[Fact]) -> list[Shown]:
     own = transcript.messages[part * PART : (part + 1) * PART]
-    facts = resting_on(memory.store, transcript.session_id) if own else []
-    return [_shown(transcript, message, facts) for message in own]
+    numbers = {message.n for message in own}
+    anchors = [anchor for anchor in transcript.anchors if anchor.last in numbers]
+    goals = [goal for goal in transcript.goals if goal.n in numbers]
+    return [_shown(transcript, message, facts, anchors, goals) for message in own]
 
 
-def _shown(transcript: Transcript, message: Message, facts: Sequence[Fact]) -> Shown:
+def _shown(
+    transcript: Transcript, message: Message, facts: Sequence[Fact], anchors: Sequence[Anchor], goals: Sequence[Goal]
+) -> Shown:
     n, source = message.n, f"{transcript.session_id}#{message.n}"
     borders = {"folded": transcript.folded_through, "consolidated": transcript.last_consolidated}
     return Shown(
@@ -118,8 +123,8 @@ def _shown(transcript: Transcript, message: Message, facts: Sequence[Fact]) -> S
         calls=[call["function"] for call in valid_calls(message)],
         superseded=transcript.is_superseded(n),
         silent=message.internal or message.service or message.role not in ("user", "assistant"),
-        anchors=[anchor for anchor in transcript.anchors if anchor.last == n],
-        goals=[goal for goal in transcript.goals if goal.n == n],
+        anchors=[anchor for anchor in anchors if anchor.last == n],
+        goals=[goal for goal in goals if goal.n == n],
         facts=[fact for fact in facts if source in fact.sources],
         borders=[name for name, number in borders.items() if number == n],
     )

@@ -1,6 +1,6 @@
 """What a conversation and a note are called on the pages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from letopis.errors import LetopisError
@@ -46,9 +46,9 @@ def first_heading(text: str) -> str:
     return shorten(line.lstrip("# ").strip(), _LONGEST)
 
 
-def sessions_of_notes(memory: Memory) -> Mapping[str, SessionLine]:
+def sessions_of_notes(lines: Iterable[SessionLine]) -> Mapping[str, SessionLine]:
     """The session that each summary note is of, by the note's name."""
-    return {line.memory_path: line for line in memory.store.sessions.all() if line.memory_path}
+    return {line.memory_path: line for line in lines if line.memory_path}
 
 
 def kind_of(name: str, of_sessions: Mapping[str, SessionLine]) -> str:
